@@ -1,4 +1,5 @@
-//! Access to the apiserver: namespaces, configuration, lease, certificates and the cluster facts for fabrics.
+//! Access to the apiserver: namespaces, configuration, lease, certificates, the objects of
+//! the mesh, and the cluster facts for fabrics.
 
 pub mod apiserver;
 mod certificates;
@@ -16,6 +17,7 @@ pub(crate) mod index;
 pub mod lease;
 pub(crate) mod list;
 pub mod live;
+pub(crate) mod mesh;
 pub mod namespaces;
 pub mod request;
 pub mod secret;

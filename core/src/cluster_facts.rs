@@ -17,6 +17,7 @@ use crate::dra::ClaimFacts;
 use crate::gang::pins::Pins;
 use crate::gang::{GangId, GangView};
 use crate::keys;
+use crate::mesh_objects::{MeshObjects, MeshView};
 use crate::quantity::whole_units;
 
 /// Label of Node Feature Discovery for Mellanox and NVIDIA adapters.
@@ -48,6 +49,8 @@ pub struct ClusterFacts {
     pub network_resources_injector: bool,
     /// Profile revisions of the gangs with running pods.
     pub pins: Arc<Pins>,
+    /// Services and objects of Istio.
+    pub mesh: Option<Arc<MeshObjects>>,
 }
 
 impl ClusterFacts {
@@ -63,6 +66,7 @@ impl ClusterFacts {
             claims: self.claims.view(namespace),
             pin: gang.and_then(|gang| self.pins.find(gang)),
             gang: GangView::default(),
+            mesh: MeshView { objects: self.mesh.as_deref(), namespace },
         }
     }
 }

@@ -29,6 +29,7 @@ pub mod labels;
 pub mod lifecycle;
 pub mod lint;
 pub mod manifest;
+pub mod mesh_objects;
 pub mod mutate;
 mod names;
 pub mod objects;

@@ -12,6 +12,7 @@ mod context;
 mod decisions;
 mod devices;
 mod fields;
+mod inbound;
 mod input;
 mod interfaces;
 mod job;
@@ -29,8 +30,10 @@ mod rdma;
 mod role_fabrics;
 mod role_requests;
 mod security;
+mod services;
 mod setting;
 mod sink;
+mod startup;
 mod table;
 mod tuning;
 mod values;
@@ -46,9 +49,10 @@ pub(crate) use own_keys::KeyScope;
 pub use own_keys::NAMESPACE_FIELD;
 pub use page::reference_page;
 pub(crate) use role_fabrics::DecidedRole;
+pub(crate) use services::{MAX_LISTENERS, RAY_CLUSTER};
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS,
+    CAPTURED_TRAFFIC, Check, Example, MESH, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS,
     UNKNOWN_FIELDS, checks, find_check,
 };
 
@@ -134,6 +138,23 @@ pub(crate) fn unknown_claims(input: &LintInput<'_>, settings: &LintSettings) -> 
 /// Runs FP031 alone, for the roles of a manifest.
 pub(crate) fn mixed_fabrics(job: &JobContext, role: &str, settings: &LintSettings) -> Vec<Finding> {
     run_alone(MIXED_FABRICS, settings, |findings| job::check_roles(job, Some(role), findings))
+}
+
+/// Runs the checks about the mesh alone, for pods without a fabric.
+///
+/// Unlike [`lint_selected`], it reads only what these checks need, because the preview runs it for every pod.
+pub(crate) fn mesh_findings(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
+    let profile = input.profile.map(|profile| &profile.lint);
+    let mut findings = Vec::new();
+    for (id, check) in MESH.into_iter().zip(table::MESH_CHECKS) {
+        let Some(listed) = find_check(id.code()) else { continue };
+        let severity = settings.severity_of(id, listed.severity);
+        let severity = severity.and_then(|own| profile.map_or(Some(own), |profile| profile.severity_of(id, own)));
+        if let Some(severity) = severity {
+            check(input, &mut listed.sink(severity, &mut findings));
+        }
+    }
+    findings
 }
 
 /// Runs `check`, the function of the check `id`. Returns no findings if the check is disabled.

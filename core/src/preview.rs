@@ -106,6 +106,7 @@ impl Preview {
         // The preview shows what the webhook does: it does not read claims if that is disabled.
         let is_read = self.config.fabric.resource_claims;
         facts.claims = if is_read { self.context.claims(&facts.claims) } else { ClaimFacts::default() };
+        facts.mesh = self.context.mesh(facts.mesh.as_deref());
         Self { facts, ..self }
     }
 
@@ -185,11 +186,12 @@ impl Preview {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), settings));
             }
             outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
+            let patched = report::patched(&role.pod, &outcome.patch);
+            outcome.findings.extend(self.mesh_findings(&role, &patched, &namespace, &outcome.rules));
             outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
-            let early = hints::early_network_use(&role, &outcome);
-            notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
-            PodReport::new(document, kind, &namespace, role, outcome, Arc::clone(&job))
+            notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));
+            PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job))
         });
         let mut reports: Vec<PodReport> = reports.collect();
         if let Some(Ok(workload)) = gang {

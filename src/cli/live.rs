@@ -1,6 +1,7 @@
 //! `--cluster`: compares a preview with a live cluster.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use anstream::ColorChoice;
 use anyhow::Context as _;
@@ -14,6 +15,7 @@ use crate::cluster::fabric::WatchedObjects;
 use crate::cluster::fabric::survey::read_facts;
 use crate::cluster::failure::{describe, is_unreachable};
 use crate::cluster::live::LiveError;
+use crate::cluster::mesh::read_objects;
 use crate::cluster::{client, live};
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
@@ -104,13 +106,15 @@ impl LiveCluster {
         self.request(live::runtime(&self.client, reference))
     }
 
-    /// Reads the cluster facts for fabrics, as far as permissions allow; none if fabrics are disabled. Reads the claims of
-    /// `namespaces`.
+    /// Reads the cluster facts for fabrics and for the mesh, as far as permissions allow; those for fabrics only if they are
+    /// enabled. Reads the claims of `namespaces`.
     pub(super) fn facts(&self, configuration: &Configuration, namespaces: &BTreeSet<String>) -> ClusterFacts {
-        match WatchedObjects::new(&configuration.fabric) {
+        let facts = match WatchedObjects::new(&configuration.fabric) {
             Some(watched) => self.runtime.block_on(read_facts(&self.client, &watched, namespaces)),
             None => ClusterFacts::default(),
-        }
+        };
+        let mesh = self.runtime.block_on(read_objects(&self.client)).ok();
+        ClusterFacts { mesh: mesh.map(Arc::new), ..facts }
     }
 
     /// Returns the differences between the preview and the cluster's dry run of the pod of `report`.

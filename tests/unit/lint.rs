@@ -13,4 +13,6 @@ mod jobs;
 mod pods;
 mod quota;
 mod scenario;
+mod services;
 mod severities;
+mod startup;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::dra::ClaimView;
 use crate::gang::GangView;
 use crate::gang::pins::Pin;
+use crate::mesh_objects::MeshView;
 
 /// Known facts of the cluster that apply to one pod.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +24,8 @@ pub struct ClusterView<'a> {
     pub pin: Option<Pin<'a>>,
     /// Gang schedulers, their objects, and the pod's workload.
     pub gang: GangView<'a>,
+    /// Services and objects of Istio that apply to the pod. Only manifests and the commands of the CLI provide them.
+    pub mesh: MeshView<'a>,
 }
 
 /// Distinct shapes of the cluster's nodes.

@@ -9,7 +9,8 @@ use crate::keys;
 use crate::pod::Injection;
 use crate::workload;
 
-const MESSAGE: &str = "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+const MESSAGE: &str =
+    "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture";
 /// Message for a pod that the rules do not change.
 const MESSAGE_IF_EXCLUDED: &str =
     "NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false";

@@ -11,12 +11,14 @@ const HEAD: &str = "\
 These checks find settings that break RDMA or NCCL in a pod, or slow them down. Three commands report them:
 
 - The webhook returns errors and warnings, five at most, as admission warnings for pods that use a fabric, and
-  FP045 for every pod.
+  FP045 for every pod. It never runs FP052 to FP059, the checks about the mesh.
 - `trainmesh preview` shows the findings of pods that select a profile, request or claim an adapter, or set an NCCL
-  variable; of other pods, only those about the whole job, labels, claims and unknown fields.
+  variable; of other pods, only those about the whole job, labels, claims, unknown fields and the mesh.
 - `trainmesh lint -f FILE` checks any manifest. It exits with code 1 if a finding reaches the severity `--fail-on`.
 
-Checks that need facts of the cluster, such as nodes and quotas, report nothing if these are not available.
+Checks that need facts of the cluster, such as nodes and quotas, report nothing if these are not available. The checks about
+the mesh read Services, PeerAuthentications and DestinationRules of the input, and of the cluster with `preview --cluster`;
+`trainmesh doctor` runs them on running pods.
 
 Settings are read from the environment of a container, from the configuration file that trainmesh mounts, and from the
 command: `export NAME=VALUE` and `mpirun -x NAME=VALUE`. For a manifest, the checks also consider the other roles of the job.
@@ -45,7 +47,7 @@ const VENDORS: &str = "
 ## Manifests of vendors
 
 The checks are held against manifests that vendors publish. `trainmesh lint -R -f .` in the checkouts of 2026-11-23 reads 386 pods,
-and finds 6 errors, 22 warnings and 269 times information. These remain:
+and finds 6 errors, 22 warnings and 269 times information, without FP052 to FP059. These remain:
 
 | finding | manifests | reason |
 |---|---|---|

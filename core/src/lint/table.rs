@@ -6,6 +6,7 @@ mod devices;
 mod fields;
 mod interfaces;
 mod job;
+mod mesh;
 mod mpi;
 mod network;
 mod own_keys;
@@ -17,6 +18,7 @@ mod volumes;
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use super::{LintInput, services, startup};
 use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 
@@ -70,8 +72,33 @@ pub const RUNNING_SIDECARS: CheckId = CheckId::new(50);
 /// The check that the webhook skips, because the rule `fabric` warns about unknown claims.
 pub const UNKNOWN_CLAIMS: CheckId = CheckId::new(51);
 
+/// The checks about Services of the mesh and the start of pods in it. They run for the patched pod, whatever its fabric, and
+/// never in admission, where the Services are not known.
+pub const MESH: [CheckId; 8] = [
+    CheckId::new(52),
+    CheckId::new(53),
+    CheckId::new(54),
+    CheckId::new(55),
+    CheckId::new(56),
+    CheckId::new(57),
+    CheckId::new(58),
+    CheckId::new(59),
+];
+
+/// The functions of [`MESH`].
+pub(super) const MESH_CHECKS: [fn(&LintInput<'_>, &mut FindingSink<'_>); 8] = [
+    services::uncaptured_port,
+    services::mutual_rule,
+    services::direct_calls,
+    services::service_without_ports,
+    startup::ambient_hook,
+    startup::pod_limits,
+    services::many_listeners,
+    startup::early_network_use,
+];
+
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 14] = [
+pub(super) static TOPICS: [&[Check]; 15] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -82,6 +109,7 @@ pub(super) static TOPICS: [&[Check]; 14] = [
     placement::CHECKS,
     volumes::CHECKS,
     job::CHECKS,
+    mesh::CHECKS,
     mpi::CHECKS,
     compute_domains::CHECKS,
     claims::CHECKS,

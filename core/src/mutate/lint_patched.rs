@@ -29,7 +29,7 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
     let mut findings =
         if is_checked && (uses_fabric(original) || pod.changes_spec() && uses_fabric(Pod::new(pod.patched()))) {
             let input = LintInput { rules, ..lint_input(original, Pod::new(pod.patched()), snapshot) };
-            let is_selected = |check| !NOT_SELECTED.contains(&check);
+            let is_selected = |check| !NOT_SELECTED.contains(&check) && !lint::MESH.contains(&check);
             lint::lint_selected(&input, &fabric.lint, is_selected)
         } else {
             let Snapshot { namespace, namespace_labels: labels, .. } = *snapshot;

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::{PodReport, Preview};
 use crate::finding::Finding;
 use crate::gang::{GangView, WorkloadLookup};
-use crate::lint::{LintInput, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, unknown_claims};
-use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
+use crate::lint::{
+    LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, mesh_findings, unknown_claims,
+};
+use crate::mutate::{Outcome, RuleOutcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::Mode;
 use crate::workload::RolePod;
@@ -30,8 +34,10 @@ impl Preview {
         let input =
             LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
         // Without the watch, all claims are unknown.
-        let is_selected = |check| check != UNKNOWN_CLAIMS || settings.resource_claims;
+        let is_selected = |check| !MESH.contains(&check) && (check != UNKNOWN_CLAIMS || settings.resource_claims);
         let mut findings = lint_selected(&input, &settings.lint, is_selected);
+        findings.extend(mesh_findings(&LintInput { rules, ..after }, &settings.lint));
+        findings.sort_by_key(|finding| (finding.severity, finding.code));
         // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {
             findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
@@ -61,6 +67,19 @@ impl Preview {
                 outcome
             }
         }
+    }
+
+    /// Returns the findings about the mesh for the pod of `role`, after the patch, with the decisions of the rules.
+    pub(super) fn mesh_findings(
+        &self,
+        role: &RolePod,
+        patched: &Value,
+        namespace: &str,
+        rules: &[RuleOutcome],
+    ) -> Vec<Finding> {
+        let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
+        let input = lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot);
+        mesh_findings(&LintInput { rules, ..input }, &self.config.fabric.lint)
     }
 
     /// Returns the snapshot for a pod of a new job.

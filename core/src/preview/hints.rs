@@ -3,20 +3,9 @@
 use serde_json::Value;
 
 use crate::keys;
-use crate::mutate::{Outcome, Reason, RuleId};
-use crate::pod::{ContainerKind, Pod};
-use crate::workload::RolePod;
 
 /// Labels and annotations that affect pods and have no effect on the workload itself.
 const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NATIVE_SIDECAR];
-/// Init containers with which operators wait for another pod over the network.
-const NETWORK_INIT_CONTAINERS: [&str; 4] = ["grove-initc", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
-/// Init container that only resolves the name of the master, with `nslookup` (kubeflow/training-operator, pkg/config/config.go).
-/// The proxy captures DNS only if [`DNS_CAPTURE`] is set.
-const DNS_INIT_CONTAINER: &str = "init-pytorch";
-/// Variable of the proxy that captures DNS (istio/istio.io, content/en/docs/ops/configuration/traffic-management/dns-proxy).
-const DNS_CAPTURE: &str = "ISTIO_META_DNS_CAPTURE";
-
 /// Returns a note for each label and annotation of Istio on the workload that belongs in its pod templates.
 pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
     let templates = templates(manifest);
@@ -33,33 +22,6 @@ pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
             format!("{key} has no effect in .metadata.{map}: move it to {first}.metadata.{map}{others}")
         })
         .collect()
-}
-
-/// Returns a note if an init container needs the network, which is not available before a classic sidecar starts.
-pub(super) fn early_network_use(role: &RolePod, outcome: &Outcome) -> Option<String> {
-    let held = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshHold)?;
-    if !matches!(held.reason, Reason::HoldAdded | Reason::HoldAlreadyRequested | Reason::HoldDeclined) {
-        return None;
-    }
-    let name = waits_for_the_network(Pod::new(&role.pod))?;
-    Some(format!(
-        "init container {name} needs the network before a classic istio-proxy sidecar starts: use native sidecars \
-        (mesh.nativeSidecar: prefer)"
-    ))
-}
-
-/// Returns the name of an init container of `pod` that waits for another pod through a classic sidecar.
-fn waits_for_the_network(pod: Pod<'_>) -> Option<&str> {
-    if pod.annotation(keys::NATIVE_SIDECAR) == Some("true") {
-        return None;
-    }
-    let captures_dns = pod.annotation(keys::PROXY_CONFIG).is_some_and(|config| config.contains(DNS_CAPTURE));
-    let init_container = pod.containers().find(|container| {
-        container.kind == ContainerKind::Init
-            && (NETWORK_INIT_CONTAINERS.contains(&container.name())
-                || captures_dns && container.name() == DNS_INIT_CONTAINER)
-    })?;
-    Some(init_container.name())
 }
 
 /// Returns true if `manifest` contains a pod template.
@@ -126,18 +88,5 @@ mod tests {
     )]
     fn misplaced_keys_are_reported(#[case] manifest: Value, #[case] expected: &[&str]) {
         assert_eq!(misplaced_keys(&manifest), *expected);
-    }
-
-    #[rstest]
-    #[case::resolves_a_name("init-pytorch", "", false)]
-    #[case::resolves_a_captured_name("init-pytorch", "proxyMetadata: {ISTIO_META_DNS_CAPTURE: \"true\"}", true)]
-    #[case::connects("wait-gcs-ready", "", true)]
-    #[case::another("copy", "", false)]
-    fn network_use_before_the_proxy_is_reported(#[case] name: &str, #[case] proxy: &str, #[case] expected: bool) {
-        let mut pod = json!({"metadata": {}, "spec": {"containers": [], "initContainers": [{"name": name}]}});
-        if !proxy.is_empty() {
-            pod["metadata"]["annotations"] = json!({keys::PROXY_CONFIG: proxy});
-        }
-        assert_eq!(waits_for_the_network(Pod::new(&pod)).is_some(), expected);
     }
 }

@@ -16,9 +16,10 @@ use recorded::Recorded;
 
 use super::{PodReport, Preview};
 use crate::codes::codes;
-use crate::lint::JobContext;
+use crate::lint::{JobContext, LintInput, mesh_findings};
 use crate::mutate::{
-    Outcome, Patch, Reason, RuleOutcome, Snapshot, Verdict, before_injection, draft, excluded, missed_rules, mutate,
+    Outcome, Patch, Reason, RuleOutcome, Snapshot, Verdict, before_injection, draft, excluded, lint_input,
+    missed_rules, mutate,
 };
 use crate::pod::Pod;
 use crate::scope::Mode;
@@ -100,7 +101,10 @@ impl Preview {
                     replicas: None,
                     cluster,
                 };
-                explain(live, &recorded, &snapshot)
+                let (mut outcome, trace) = explain(live, &recorded, &snapshot);
+                let input = LintInput { rules: &outcome.rules, ..lint_input(pod, pod, &snapshot) };
+                outcome.findings.extend(mesh_findings(&input, &self.config.fabric.lint));
+                (outcome, trace)
             }
         };
         let copied = matches!(trace.webhook, WebhookResult::Excluded | WebhookResult::Audited) && !recorded.is_empty();

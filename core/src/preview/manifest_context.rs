@@ -1,5 +1,5 @@
-//! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, and the objects of dynamic
-//! resource allocation.
+//! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, the objects of dynamic
+//! resource allocation, Services, and objects of Istio.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use super::duplicates::Duplicates;
 use crate::dra::{ClaimFacts, ClaimObjects, GROUP};
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
 use crate::manifest::{Document, DocumentWarning};
+use crate::mesh_objects::MeshObjects;
 use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
 
 /// Kinds that [`ManifestContext`] collects. Documents that do not contain any of these strings can be skipped.
-pub const CONTEXT_KINDS: [&str; 7] = [
+pub const CONTEXT_KINDS: [&str; 10] = [
     "Namespace",
     "TrainingRuntime",
     "ClusterTrainingRuntime",
@@ -22,6 +23,9 @@ pub const CONTEXT_KINDS: [&str; 7] = [
     "ResourceClaim",
     "ResourceClaimTemplate",
     "DeviceClass",
+    "Service",
+    "PeerAuthentication",
+    "DestinationRule",
 ];
 
 /// Namespace labels, training runtimes, `ComputeDomains`, claims and device classes of the input.
@@ -38,6 +42,8 @@ pub struct ManifestContext {
     compute_domains: BTreeMap<String, Vec<ComputeDomain>>,
     /// Claims, templates and device classes.
     claims: ClaimObjects,
+    /// Services and objects of Istio.
+    mesh: MeshObjects,
     duplicates: Duplicates,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
@@ -56,6 +62,7 @@ impl ManifestContext {
             runtimes: Runtimes::default(),
             compute_domains: BTreeMap::new(),
             claims: ClaimObjects::default(),
+            mesh: MeshObjects::default(),
             duplicates: Duplicates::default(),
             extra_labels: BTreeMap::new(),
         }
@@ -99,7 +106,9 @@ impl ManifestContext {
                 self.compute_domains.entry(namespace).or_default().extend(domain);
             }
             (Some(GROUP), Some(_)) => self.claims.add(&document.value, namespace),
-            _ => {}
+            _ => {
+                self.mesh.add(&document.value, namespace);
+            }
         }
     }
 
@@ -158,6 +167,13 @@ impl ManifestContext {
     #[must_use]
     pub fn claims(&self, known: &ClaimFacts) -> ClaimFacts {
         self.claims.facts(known)
+    }
+
+    /// Returns the Services and objects of Istio of the input, beside those of `known`; `None` if there are none.
+    #[must_use]
+    pub fn mesh(&self, known: Option<&MeshObjects>) -> Option<Arc<MeshObjects>> {
+        let all = known.map_or_else(|| self.mesh.clone(), |known| self.mesh.clone().or(known));
+        (!all.is_empty()).then(|| Arc::new(all))
     }
 
     /// Returns the labels of all namespaces, if they do not depend on the input.

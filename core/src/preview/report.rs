@@ -81,14 +81,27 @@ pub struct PodReport {
     pub live: Option<WebhookTrace>,
 }
 
+/// Returns `pod` with its verified `patch`.
+pub(super) fn patched(pod: &Value, patch: &Patch) -> Value {
+    let mut patched = pod.clone();
+    // The engine has verified that the patch applies to this pod.
+    let applied = patch.apply(&mut patched);
+    debug_assert!(applied.is_ok(), "a verified patch applies: {applied:?}");
+    if applied.is_err() {
+        patched.clone_from(pod);
+    }
+    patched
+}
+
 impl PodReport {
-    /// Creates the report of a role with the outcome for its pod.
+    /// Creates the report of a role with the outcome for its pod, and the [`patched`] `pod`.
     pub(super) fn new(
         document: &Document,
         kind: &str,
         namespace: &str,
         role: RolePod,
         outcome: Outcome,
+        pod: Value,
         job: Arc<JobContext>,
     ) -> Self {
         // A patch is verified, which includes that the pod decodes.
@@ -98,13 +111,6 @@ impl PodReport {
         invalid.extend(invalid_quantities(&role.pod));
         let runtime = role.runtime.as_deref();
         PodOrigin { document, runtime, role: &role.name, pod: &role.pod }.locate_fields(&mut invalid);
-        let mut pod = role.pod.clone();
-        // The engine has verified that the patch applies to this pod.
-        let applied = outcome.patch.apply(&mut pod);
-        debug_assert!(applied.is_ok(), "a verified patch applies: {applied:?}");
-        if applied.is_err() {
-            pod.clone_from(&role.pod);
-        }
         let mut findings = outcome.findings;
         let origin = PodOrigin { document, runtime, role: &role.name, pod: &pod };
         origin.locate(&mut findings);

@@ -26,6 +26,8 @@ pub struct GangTraits {
     pub size_sources: &'static [SizeSource],
     /// Ports on which the pods communicate with each other.
     pub member_ports: &'static [MemberPort],
+    /// True if the operator creates a headless Service without ports for the pods.
+    pub portless_service: bool,
     /// Roles, as in the operator's labels, that prepare, launch or evaluate the collective work without taking part in
     /// it.
     pub auxiliary_roles: &'static [&'static str],
@@ -75,6 +77,7 @@ impl GangTraits {
         id: |_, _| None,
         size_sources: &[],
         member_ports: &[],
+        portless_service: false,
         auxiliary_roles: &[],
         ssh_roles: &[],
         object: None,

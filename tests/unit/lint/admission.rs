@@ -115,8 +115,7 @@ fn warns_about_the_mesh_once() {
                training.kubeflow.org/replica-index: '1'}}, spec: {containers: [{name: train, env: \
                [{name: NCCL_DEBUG, value: INFO}]}]}}";
     let injected = [("istio-injection", "enabled")];
-    let warning =
-        "FP021: NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+    let warning = "FP021: NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture";
     let mut config = Configuration::embedded();
     check(Mode::Enabled, &injected, &config, job, &[warning]);
     let text =

@@ -8,6 +8,7 @@ use trainmesh_core::mutate::{Reason, RuleId};
 
 use super::decisions::{with_running_sidecar, without_profile};
 use super::scenario::{Scenario, env, pod};
+use super::services::{destination_rule, headless, peer_authentication, service};
 
 #[test]
 fn ids_are_unique_and_sorted() {
@@ -21,7 +22,7 @@ fn with_context(id: &str, text: &str) -> Scenario {
     let offer: &[(&str, u64)] = &[("rdma/ib", 8)];
     match id {
         "FP017" => scenario.profile("transport: roce\nresources: [{name: rdma/rdma_shared_device_a}]"),
-        "FP021" => scenario.labelled("istio-injection", "enabled"),
+        "FP021" | "FP057" => scenario.labelled("istio-injection", "enabled"),
         "FP027" => scenario.labelled("pod-security.kubernetes.io/enforce", "baseline"),
         "FP028" => scenario.nodes(&[("a", offer, None)]),
         "FP029" if !text.contains("template requests") => scenario.original("{spec: {containers: [{name: train}]}}"),
@@ -45,6 +46,23 @@ fn with_context(id: &str, text: &str) -> Scenario {
         "FP051" => scenario.profile("transport: ib").objects(&[
             "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpus}, spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}]}}}}",
         ]),
+        "FP052" | "FP053" => {
+            let scenario = scenario.labelled("istio-injection", "enabled").mesh(&[&service("web", "app: train", "{port: 6006}")]);
+            if id == "FP052" { scenario } else { scenario.mesh(&[&destination_rule("web", "ISTIO_MUTUAL")]) }
+        }
+        "FP054" => {
+            let database = headless("db", "app: db", "{port: 5432}").replace("name: db", "namespace: data, name: db");
+            let strict = peer_authentication("STRICT").replace("name: default", "namespace: data, name: default");
+            scenario.labelled("istio-injection", "enabled").mesh(&[&database, &strict])
+        }
+        "FP055" => scenario.labelled("istio-injection", "enabled").mesh(&[&peer_authentication("STRICT")]),
+        "FP056" => scenario.labelled("istio.io/dataplane-mode", "ambient"),
+        "FP058" => {
+            let ports: Vec<String> = (1..=1000).map(|port| format!("{{port: {port}}}")).collect();
+            scenario
+                .labelled("istio-injection", "enabled")
+                .mesh(&[&headless("ray", "app: train", &ports.join(", "))])
+        }
         _ => scenario,
     }
 }

@@ -54,7 +54,7 @@ fn captured() -> Scenario {
 #[rstest]
 #[case::opted_in(
     captured(),
-    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture")
+    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
 )]
 #[case::labeled(captured().labelled("trainmesh.dev/mesh-traffic", "disableCapture"), None)]
 #[case::excluded(

@@ -58,7 +58,7 @@ fn trainer(metadata: &str, labels: &str) -> Scenario {
 #[rstest]
 #[case::captured(
     trainer("", "").labelled("istio-injection", "enabled"),
-    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture")
+    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
 )]
 #[case::no_mesh(trainer("", ""), None)]
 #[case::traffic_label_set(trainer("", "").labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "leave"), None)]

@@ -10,6 +10,7 @@ use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
 use trainmesh_core::lint::{JobContext, LintInput, lint_selected, warning_line};
+use trainmesh_core::mesh_objects::{MeshObjects, MeshView};
 use trainmesh_core::mutate::{Reason, RuleId, RuleOutcome, Verdict};
 use trainmesh_core::pod::{Pod, predict_injection};
 use trainmesh_core::workload;
@@ -31,6 +32,8 @@ pub struct Scenario {
     others: Option<Vec<Value>>,
     claims: ClaimObjects,
     compute_domains: Vec<ComputeDomain>,
+    /// Services and objects of Istio; `None` if they are unknown.
+    mesh: Option<MeshObjects>,
     /// Kind of the workload, if it is in a queue of Kueue.
     queued: Option<&'static str>,
     rules: Vec<RuleOutcome>,
@@ -134,6 +137,15 @@ impl Scenario {
         Self { compute_domains: vec![domain], others: self.others.or(Some(Vec::new())), ..self }
     }
 
+    /// Adds Services and objects of Istio, by default in the pod's namespace.
+    pub fn mesh(mut self, objects: &[&str]) -> Self {
+        let mesh = self.mesh.get_or_insert_default();
+        for text in objects {
+            assert!(mesh.add(&yaml::parse(text).unwrap_or_else(|error| panic!("{error}: {text}")), "team-a"), "{text}");
+        }
+        self
+    }
+
     /// Puts the workload, which is of this kind, into a queue of Kueue.
     pub fn queued(self, kind: &'static str) -> Self {
         Self { queued: Some(kind), others: self.others.or(Some(Vec::new())), ..self }
@@ -172,6 +184,7 @@ impl Scenario {
             quotas: self.quotas.as_deref(),
             pin: self.pin.map(|revision| Pin { profile: "site", revision, body: None }),
             claims: claims.view("team-a"),
+            mesh: MeshView { objects: self.mesh.as_ref(), namespace: "team-a" },
             ..ClusterView::default()
         };
         let others = self.others.as_ref().map(|others| others.iter().map(|other| (Pod::new(other), Some(1))));

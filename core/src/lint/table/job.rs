@@ -14,7 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
               accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. If \
               neither the manifests nor --namespace-labels nor --cluster provide the labels of the namespace, they are \
               assumed, and the severity is information.",
-        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: disableCapture",
+        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: direct (trainmesh doctor suggests the ranges that it \
+              needs), or disableCapture",
         example: Example {
             given: "in a namespace with Istio injection",
             wrong: r#"metadata:

@@ -45,6 +45,7 @@ const GLOBAL_REPLICAS: &str = "jobset.sigs.k8s.io/global-replicas";
 pub(super) const GANG: GangTraits = GangTraits {
     id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner_uid(pod)),
     size_sources: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
+    portless_service: true,
     shape: Some(|manifest| gang_shape(&Field::root(manifest.raw))),
     uid: |pod| pod.label(UID),
     position: |pod| Some((numeric_label(pod, RESTART_ATTEMPT).unwrap_or(0), 0)),

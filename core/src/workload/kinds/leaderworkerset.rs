@@ -29,6 +29,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
             group_index(pod).map(|index| Cow::Owned(format!("{}/{}/{index}", member.kind.kind, member.workload)))
         },
         size_sources: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
+        portless_service: true,
         shape: Some(gang_shape),
         position: |pod| Some((0, group_index(pod)?.parse().ok()?)),
         ..GangTraits::NONE

@@ -25,7 +25,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify: |pod| identify_by_labels(&KIND, OPERATOR, JOB_ROLE, pod),
-    gang: GangTraits { shape: Some(gang_shape), ..mpi::GANG },
+    gang: GangTraits { portless_service: true, shape: Some(gang_shape), ..mpi::GANG },
 };
 
 const OPERATOR: &str = "mpi-operator";

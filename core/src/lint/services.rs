@@ -1,0 +1,160 @@
+//! Services of the mesh: FP052 to FP055, FP058. Without the objects, which manifests or the cluster contain, nothing is
+//! concluded.
+
+use super::LintInput;
+use super::inbound::Inbound;
+use super::sink::FindingSink;
+use crate::finding::Severity;
+use crate::json;
+use crate::keys;
+use crate::mesh_objects::{MeshObjects, Service};
+use crate::mutate::{Reason, RuleId, applied_rules};
+use crate::names::join_names;
+use crate::pod::{ContainerKind, Injection, Pod};
+use crate::workload;
+
+/// Field of findings about capture.
+const ANNOTATIONS: &str = "/metadata/annotations";
+/// Label of all pods of Ray.
+pub(crate) const RAY_CLUSTER: &str = "ray.io/cluster";
+/// Number of listeners that one headless Service adds to every proxy, from which it is reported. The default range of
+/// Ray's worker ports has 10,000 ports; the ports of Ray itself are some ten.
+pub(crate) const MAX_LISTENERS: u64 = 1_000;
+/// Maximum length of the text of a pod that is searched for the names of Services.
+const MAX_TEXT: usize = 256 * 1024;
+
+/// FP052: clients with a sidecar send mTLS to a port of a Service that Envoy does not capture.
+pub(super) fn uncaptured_port(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    let pod = input.pod;
+    // The injector writes `istio` if the label is absent or empty.
+    if !matches!(pod.label(keys::TLS_MODE), None | Some("istio" | "")) {
+        return;
+    }
+    for (objects, service, port, target) in uncaptured_ports(input) {
+        if objects.mutual_rule(service, port).is_none() {
+            let name = &service.name;
+            findings.push(
+                ANNOTATIONS,
+                format!("Service {name}: clients send mTLS to port {target}, which Envoy does not capture"),
+            );
+        }
+    }
+}
+
+/// FP053: a `DestinationRule` requires mTLS on a port of a Service that Envoy does not capture.
+pub(super) fn mutual_rule(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    for (objects, service, port, target) in uncaptured_ports(input) {
+        if let Some(rule) = objects.mutual_rule(service, port) {
+            findings.push(
+                ANNOTATIONS,
+                format!("DestinationRule {rule} requires mTLS on port {target}, which Envoy does not capture"),
+            );
+        }
+    }
+}
+
+/// Returns the ports of Services to which clients connect, and which Envoy does not capture, with the target ports. The
+/// pods of a job communicate on other ports.
+fn uncaptured_ports<'a>(input: &LintInput<'a>) -> Vec<(&'a MeshObjects, &'a Service, u16, u16)> {
+    let LintInput { pod, cluster, member, injection, .. } = *input;
+    let (Some(objects), Some(inbound)) = (cluster.mesh.objects, Inbound::of(pod, injection)) else {
+        return Vec::new();
+    };
+    let member_ports = member.filter(|member| member.training).map(|member| workload::member_ports(pod, member));
+    let member_ports = member_ports.unwrap_or_default();
+    let services = cluster.mesh.services_of(pod);
+    let ports =
+        services.flat_map(|service| service.target_ports(pod).map(move |(port, target)| (service, port, target)));
+    ports
+        .filter(|(_, _, target)| !inbound.captures(*target) && !member_ports.contains(target))
+        .map(|(service, port, target)| (objects, service, port, target))
+        .collect()
+}
+
+/// FP054: the pod's calls to a headless Service bypass Envoy, but the pods of the Service require mTLS.
+pub(super) fn direct_calls(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, cluster, .. } = *input;
+    let (Some(objects), true) = (cluster.mesh.objects, is_direct(input)) else { return };
+    let texts = texts(pod);
+    let namespace = cluster.mesh.namespace;
+    // Services of jobs connect their own pods.
+    let is_candidate = |service: &&Service| {
+        service.is_headless
+            && !service.selects(pod)
+            && !service.selects_by(&workload::IDENTITY_LABELS)
+            && objects.requires_mtls(service)
+    };
+    let (named, others): (Vec<&Service>, Vec<&Service>) = objects
+        .services()
+        .filter(is_candidate)
+        .partition(|service| texts.iter().any(|text| service.is_named_in(text, namespace)));
+    for service in named {
+        let message = format!("headless Service {service} requires mTLS, which direct calls do not have");
+        findings.push(ANNOTATIONS, message);
+    }
+    let others =
+        join_names(others.into_iter().filter(|service| service.namespace == namespace).map(|service| &service.name));
+    if !others.is_empty() {
+        let message = format!("headless Services require mTLS, which direct calls do not have: {others}");
+        findings.push_as(Severity::Info, ANNOTATIONS, message);
+    }
+}
+
+/// Returns true if the pod's connections to addresses of pods bypass Envoy.
+fn is_direct(input: &LintInput<'_>) -> bool {
+    let is_decided = input.rules.iter().any(|rule| {
+        rule.rule == RuleId::MeshTraffic && matches!(rule.reason, Reason::TrafficDirect | Reason::TrafficAlreadyDirect)
+    });
+    let has_ranges = input.pod.annotation(keys::EXCLUDE_OUTBOUND_RANGES).is_some_and(|ranges| !ranges.is_empty());
+    has_ranges && (is_decided || applied_rules(input.pod).contains(&RuleId::MeshTraffic))
+}
+
+/// Returns the texts in which a pod names the Services that it calls: variables and commands.
+fn texts(pod: Pod<'_>) -> Vec<&str> {
+    let containers = pod.containers().filter(|container| container.kind != ContainerKind::Ephemeral);
+    let texts = containers.filter(|container| !container.is_proxy()).flat_map(|container| {
+        let variables = json::items(container.raw(), "env").filter_map(|entry| json::text(entry, "value"));
+        variables.chain(container.command_line())
+    });
+    let mut length = 0_usize;
+    texts
+        .take_while(|text| {
+            length = length.saturating_add(text.len());
+            length <= MAX_TEXT
+        })
+        .collect()
+}
+
+/// FP055: Envoy requires mTLS on all ports, but clients know no port of the headless Service, and send plain text.
+pub(super) fn service_without_ports(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, cluster, member, injection, replicas, .. } = *input;
+    let is_captured = Inbound::of(pod, injection).is_some_and(|inbound| inbound.captures_by_default());
+    let member = member.filter(|member| workload::has_training_peers(pod, *member, replicas));
+    let Some(member) = member.filter(|_| is_captured && cluster.mesh.requires_mtls(pod)) else { return };
+    let mut services = cluster.mesh.services_of(pod);
+    let found = services.find(|service| service.is_headless && service.port_count() == 0);
+    let name = match found {
+        Some(service) => format!("Service {}", service.name),
+        None if member.kind.gang.portless_service => format!("Service of the {}", member.kind.kind),
+        None => return,
+    };
+    let message = format!("headless {name} has no ports: Envoy sends plain text, which STRICT mTLS rejects");
+    findings.push(ANNOTATIONS, message);
+}
+
+/// FP058: a headless Service of Ray adds a listener for each port and pod to every proxy of the mesh.
+pub(super) fn many_listeners(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, cluster, injection, replicas, .. } = *input;
+    if pod.label(RAY_CLUSTER).is_none() || injection != Injection::Expected {
+        return;
+    }
+    for service in cluster.mesh.services_of(pod).filter(|service| service.is_headless && service.is_exported) {
+        let ports = u64::try_from(service.port_count()).unwrap_or(u64::MAX);
+        let listeners = ports.saturating_mul(replicas.unwrap_or(1));
+        if listeners >= MAX_LISTENERS {
+            let name = &service.name;
+            let message = format!("headless Service {name} adds {listeners} listeners to every proxy of the mesh");
+            findings.push("/metadata/labels", message);
+        }
+    }
+}
