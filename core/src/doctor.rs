@@ -10,12 +10,14 @@ mod certificate;
 mod code;
 mod configuration;
 mod endpoints;
+mod excluded_ranges;
 mod exec_policy;
 mod facts;
 mod istio;
 mod istio_aux;
 mod kubernetes;
 mod lease;
+mod mesh;
 mod metrics;
 mod namespaces;
 mod permissions;
@@ -25,19 +27,25 @@ mod servers;
 #[cfg(test)]
 mod testing;
 mod webhook_configuration;
+mod webhooks;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub use certificate::ca_bundle;
 pub use code::{Check, Code, level_name};
+pub use excluded_ranges::{InjectorRanges, injector_config_maps};
 pub use facts::{
     CertificateStatus, ExecPolicy, InstallationFacts, Istiod, PodSecurityProbe, ProbeResult, Readable, Version,
 };
+pub use mesh::MeshState;
 pub use permissions::{Permission, Server, narrow_to_namespaces, required_permissions, unused_permissions};
 pub use pod_network::{PodNetwork, configured_ranges, selects_direct_traffic};
 pub use servers::Servers;
 pub use webhook_configuration::own_webhooks;
+pub use webhooks::{FieldProbe, ProbedFields, control_namespace, namespaces_to_probe, probe_pod, read_probe};
 
+use crate::config::Configuration;
 use crate::finding::Finding;
 use crate::names::join_up_to;
 
@@ -60,8 +68,8 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         exec_policy,
         istiods,
         namespaces,
-        pod_network,
         pod_security,
+        ..
     } = facts;
     let namespace = installation.namespace();
     let unused = unused_permissions.known().map_or(&[][..], Vec::as_slice);
@@ -70,6 +78,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
     let account = format!("system:serviceaccount:{namespace}:{}", servers.controller_account);
     let profiles = configured.as_ref().map(|configured| &configured.fabric.profiles);
     let visible = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
+    let (mesh_codes, mesh_findings) = check_mesh(facts, configured.as_ref());
     let checks = [
         (Check::Kubernetes, kubernetes::check(version)),
         (Check::Registration, webhook_configurations.evaluate(|all| webhook_configuration::check(all, namespace))),
@@ -93,20 +102,57 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
             Check::Namespaces,
             namespaces.evaluate(|all| namespaces::check(all, webhook_configurations.known(), profiles, installation)),
         ),
-        (
-            Check::PodNetwork,
-            pod_network.evaluate(|network| {
-                let mesh = configured.as_ref().map(|configured| configured.mesh.clone()).unwrap_or_default();
-                let labels = namespaces.known().into_iter().flatten().map(|(_, labels)| labels);
-                pod_network::check(network, &mesh, selects_direct_traffic(&mesh, labels))
-            }),
-        ),
+        (Check::PodNetwork, check_pod_network(facts, configured.as_ref())),
+        (Check::Mesh, mesh_codes),
+        (Check::Webhooks, check_webhooks(facts)),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];
     let findings = |(check, found): (Check, Vec<CheckFinding>)| {
         found.into_iter().map(move |(code, evidence)| (check, code.finding(evidence)))
     };
-    checks.into_iter().flat_map(findings).collect()
+    let mut all = Vec::new();
+    for (check, found) in checks {
+        all.extend(findings((check, found)));
+        if check == Check::Mesh {
+            all.extend(mesh_findings.iter().cloned().map(|finding| (Check::Mesh, finding)));
+        }
+    }
+    all
+}
+
+/// Checks the ranges that the traffic mode `direct` excludes from capture.
+fn check_pod_network(facts: &InstallationFacts, configured: Option<&Configuration>) -> Vec<CheckFinding> {
+    let mesh = configured.map(|configured| configured.mesh.clone()).unwrap_or_default();
+    let labels = facts.namespaces.known().into_iter().flatten().map(|(_, labels)| labels);
+    let is_selected = selects_direct_traffic(&mesh, labels);
+    let mut found = facts.pod_network.evaluate(|network| pod_network::check(network, &mesh, is_selected));
+    if is_selected {
+        found.extend(facts.injector_ranges.evaluate(|injectors| excluded_ranges::check(injectors, &mesh)));
+    }
+    found
+}
+
+/// Checks the pods in the mesh. The second list contains findings of the lint.
+fn check_mesh(facts: &InstallationFacts, configured: Option<&Configuration>) -> (Vec<CheckFinding>, Vec<Finding>) {
+    let settings = configured.map(|configured| configured.fabric.lint.clone()).unwrap_or_default();
+    match (&facts.mesh, facts.namespaces.known()) {
+        (Readable::Forbidden(request), _) => (vec![(Code::NotReadable, request.clone())], Vec::new()),
+        (Readable::Known(state), labels) => mesh::check(state, labels.unwrap_or(&BTreeMap::new()), &settings),
+    }
+}
+
+/// Checks the webhooks of others.
+fn check_webhooks(facts: &InstallationFacts) -> Vec<CheckFinding> {
+    let InstallationFacts { installation, webhook_configurations, validating_webhooks, .. } = facts;
+    webhook_configurations.evaluate(|all| {
+        facts.namespaces.evaluate(|namespaces| {
+            let validating = validating_webhooks.known().map_or(&[][..], Vec::as_slice);
+            let is_opted_in = |(name, labels): &(&String, &_)| installation.namespace_mode(name, labels).is_ok();
+            let mut found = webhooks::check_timeouts(all, validating, namespaces.iter().filter(is_opted_in));
+            found.extend(webhooks::check_fields(&facts.field_probe));
+            found
+        })
+    })
 }
 
 /// The code of a finding, and its evidence.

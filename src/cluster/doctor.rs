@@ -6,11 +6,13 @@
 mod certificate;
 mod exec_policy;
 mod installed;
+mod mesh;
 mod metrics;
 mod objects;
 mod permissions;
 mod pod_network;
 mod pod_security;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,7 @@ use super::request::{RequestError, find, send};
 use super::secret::Secrets;
 use super::{clock, config_map};
 use trainmesh_core::config::{ConfigUpdate, Configuration};
-use trainmesh_core::doctor::{self, InstallationFacts, PodNetwork, Readable, Version};
+use trainmesh_core::doctor::{self, FieldProbe, InstallationFacts, PodNetwork, Readable, Version};
 use trainmesh_core::objects::{LEASE, SERVICE, service_host};
 use trainmesh_core::scope::{Installation, Mode};
 
@@ -61,15 +63,27 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
     let opted_in = opted_in_namespaces(namespaces.known(), installation);
     let denied = readable(permissions::denied(client, &servers, namespace, required, &opted_in)).await?;
     let labels = namespaces.known().into_iter().flatten().map(|(_, labels)| labels);
-    let pod_network = if doctor::selects_direct_traffic(&effective.mesh, labels) {
+    let selects_direct = doctor::selects_direct_traffic(&effective.mesh, labels);
+    let pod_network = if selects_direct {
         readable(pod_network::read(client)).await?
     } else {
         Readable::Known(PodNetwork::default())
     };
+    let configurations = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
+    let injector_ranges = if selects_direct {
+        readable(mesh::injector_ranges(client, doctor::injector_config_maps(configurations))).await?
+    } else {
+        Readable::Known(Vec::new())
+    };
+    let mesh = readable(mesh::read(client, &opted_in)).await?;
+    let validating_webhooks = readable(webhooks::validating(client)).await?;
+    let field_probe = match namespaces.known() {
+        Some(all) => webhooks::probe_fields(client, &version, configurations, all, installation).await,
+        None => FieldProbe::default(),
+    };
     let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
     let unused_permissions = doctor::unused_permissions(&effective, &servers);
     let unused_permissions = readable(permissions::granted(client, &servers, namespace, unused_permissions)).await?;
-    let configurations = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let host = service_host(SERVICE, namespace);
     Ok(InstallationFacts {
         installation: installation.clone(),
@@ -79,6 +93,8 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
         certificate: certificate
             .map(|secret| certificate::certificate_status(secret.as_ref(), configurations, &host, now)),
         webhook_configurations,
+        validating_webhooks,
+        field_probe,
         endpoints,
         lease: lease.map(|lease| lease.map(|lease| lease.spec.unwrap_or_default())),
         metrics,
@@ -89,6 +105,8 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
         istiods,
         namespaces,
         pod_network,
+        injector_ranges,
+        mesh,
         pod_security,
     })
 }

@@ -23,7 +23,7 @@ use trainmesh_testing::cluster::{Cluster, Namespace, list};
 /// Name in istio-aux's own manifests.
 const ISTIO_AUX: &str = "istio-aux-mutating-webhook-configuration";
 /// Checks of state that other tests or the mesh may have left in the cluster; their findings are ignored.
-const IGNORED_CHECKS: [&str; 4] = ["Istio", "Namespaces", "PodSecurity", "PodNetwork"];
+const IGNORED_CHECKS: [&str; 6] = ["Istio", "Namespaces", "PodSecurity", "PodNetwork", "Mesh", "Webhooks"];
 
 /// Cluster-scoped objects, deleted on drop.
 struct DeleteOnDrop(Vec<String>);

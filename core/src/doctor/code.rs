@@ -32,6 +32,10 @@ codes! {
         Namespaces => "namespaces",
         /// The IP ranges of pods, for the traffic mode `direct`.
         PodNetwork => "pod network",
+        /// Running pods in the mesh, and the Services that select them.
+        Mesh => "mesh",
+        /// The webhooks of others that are called for pods.
+        Webhooks => "other webhooks",
         /// The default Pod Security level of the cluster.
         PodSecurity => "Pod Security",
     }
@@ -192,6 +196,35 @@ findings! {
     Warning PodCidrsIncomplete => "pods have addresses outside of mesh.podCIDRs, so connections to them pass through Envoy", fix "add their ranges to config.mesh.podCIDRs in the chart's values";
     /// Up to 500 pods are compared.
     Ok PodCidrsComplete => "mesh.podCIDRs contains the addresses of all pods that were compared";
+
+    /// The annotation of direct pods repeats them.
+    Ok ExcludedRangesRepeated => "mesh.excludeIPRanges contains the ranges that Istio's injector excludes";
+    /// Direct pods lose the exclusion.
+    Warning ExcludedRangesMissing => "Istio's injector excludes ranges from capture that mesh.excludeIPRanges lacks, so that direct pods send connections to them through Envoy", fix "add them to config.mesh.excludeIPRanges in the chart's values";
+    /// Only direct pods exclude them.
+    Info ExcludedRangesAdditional => "mesh.excludeIPRanges contains ranges that Istio's injector does not exclude, so that only direct pods connect to them without Envoy";
+
+    /// The lint checks FP052 to FP059 found nothing.
+    Ok MeshPodsClean => "no problem found in the pods of opted-in namespaces (at most 500)";
+    /// Every proxy keeps a listener for each port and pod of a headless Service.
+    Warning RayListeners => "headless Services of Ray use memory in every proxy of the mesh", fix "set a smaller max-worker-port, or limit the visibility of these Services: annotation networking.istio.io/exportTo";
+
+    /// Also if all of them do not respond.
+    Ok TimeoutsFit => "the timeouts of all webhooks that are called for a pod fit into the apiserver's deadline";
+    /// kubernetes/kubernetes#128162.
+    Warning TimeoutsExceedDeadline => "if webhooks do not respond, their timeouts exceed the apiserver's deadline of 34 s for a request, and no pod is created, whatever their failurePolicy", fix "reduce their timeoutSeconds, and delete the configurations of webhooks that no longer exist";
+    /// By a dry run.
+    Ok FieldsKept => "the webhooks that are called for pods keep fields that older APIs lack";
+    /// Only one webhook is called, besides trainmesh.
+    Error FieldsDropped => "a webhook drops fields of pods, because it was built for an older API", fix "upgrade it, or exclude the opted-in namespaces in its namespaceSelector";
+    /// Several webhooks are called, or the apiserver may not support the fields.
+    Warning FieldsDroppedBySome => "fields of pods are dropped; candidates are the webhooks that are called for them", fix "exclude a namespace in their namespaceSelectors one after the other, and run doctor again; upgrade the webhook that is found";
+    /// A webhook does not respond.
+    Warning FieldsTimedOut => "the dry run of a pod got no response within 10 s: webhooks that are called for it do not respond", fix "check whether their servers run; delete the configurations of webhooks that no longer exist";
+    /// By a dry run where no other webhook is called.
+    Info FieldsUnsupported => "the apiserver does not keep some fields, although they are enabled by default in its version";
+    /// It was denied, or the account may not create pods.
+    Info FieldsUnknown => "the dry run of a pod did not show whether webhooks drop fields", fix "run doctor with an account that may create pods in these namespaces";
 
     /// All have a label of their own, or fabrics are disabled.
     Ok PodSecurityUnused => "no opted-in namespace depends on the cluster's default level";

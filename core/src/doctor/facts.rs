@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
-use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{CheckFinding, Code, Permission, PodNetwork, Servers};
+use super::{CheckFinding, Code, FieldProbe, InjectorRanges, MeshState, Permission, PodNetwork, Servers};
 use crate::certs::{TrustError, Validity};
 use crate::config::{ConfigUpdate, PodSecurityDefault};
 use crate::scope::Installation;
@@ -23,6 +23,10 @@ pub struct InstallationFacts {
     pub version: Version,
     /// All `MutatingWebhookConfigurations`, in the order in which they are called.
     pub webhook_configurations: Readable<Vec<MutatingWebhookConfiguration>>,
+    /// Webhooks of all `ValidatingWebhookConfigurations`, as far as their fields are those of mutating ones.
+    pub validating_webhooks: Readable<Vec<MutatingWebhook>>,
+    /// Results of dry runs of a pod with fields that old webhooks drop.
+    pub field_probe: FieldProbe,
     /// Settings of the Deployments.
     pub servers: Servers,
     /// Serving certificate.
@@ -47,6 +51,10 @@ pub struct InstallationFacts {
     pub namespaces: Readable<BTreeMap<String, BTreeMap<String, String>>>,
     /// IP ranges and addresses of pods; empty unless the traffic mode `direct` is selected.
     pub pod_network: Readable<PodNetwork>,
+    /// Ranges that Istio's injectors exclude; empty unless the traffic mode `direct` is selected.
+    pub injector_ranges: Readable<Vec<InjectorRanges>>,
+    /// Services and pods of the mesh.
+    pub mesh: Readable<MeshState>,
     /// Results of the Pod Security probe.
     pub pod_security: Readable<PodSecurityProbe>,
 }

@@ -42,7 +42,8 @@ pub(super) fn calls(all: &[MutatingWebhookConfiguration], labels: &BTreeMap<Stri
         .any(called)
 }
 
-fn selects(selector: Option<&LabelSelector>, labels: &BTreeMap<String, String>) -> bool {
+/// Returns true if `selector` matches `labels`.
+pub(super) fn selects(selector: Option<&LabelSelector>, labels: &BTreeMap<String, String>) -> bool {
     let Some(selector) = selector else { return true };
     // The apiserver rejects invalid selectors.
     Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(labels))
