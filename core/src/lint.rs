@@ -1,4 +1,5 @@
-//! Lint checks: settings of a pod that break RDMA or NCCL, or slow them down.
+//! Lint checks: settings of a pod that break RDMA or NCCL, or slow them down (`FP`), and training jobs that hang or lose
+//! their work (`TR`).
 //!
 //! [`checks`] lists every check with its documentation and its function; the functions are grouped by topic in the
 //! submodules. The checks are pure and report only what the pod and the known facts of the cluster prove: unknown facts
@@ -20,6 +21,7 @@ mod job_context;
 mod kueue;
 mod mesh;
 mod mpi;
+mod namespace_objects;
 mod network;
 mod own_keys;
 mod page;
@@ -35,6 +37,7 @@ mod setting;
 mod sink;
 mod startup;
 mod table;
+mod training;
 mod tuning;
 mod values;
 mod volumes;
@@ -45,6 +48,7 @@ pub use admission::{warning_line, warnings};
 pub(crate) use fields::message as unknown_field_message;
 pub use input::LintInput;
 pub use job_context::JobContext;
+pub use namespace_objects::NamespaceObjects;
 pub(crate) use own_keys::KeyScope;
 pub use own_keys::NAMESPACE_FIELD;
 pub use page::reference_page;
@@ -52,9 +56,10 @@ pub(crate) use role_fabrics::DecidedRole;
 pub(crate) use services::{MAX_LISTENERS, RAY_CLUSTER};
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, MESH, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS,
-    UNKNOWN_FIELDS, checks, find_check,
+    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS,
+    UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
 };
+pub use training::{RolePods, WorkloadManifest};
 
 use claims::{has_adapter, read_claims};
 use context::CheckContext;

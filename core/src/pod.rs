@@ -5,10 +5,12 @@
 
 mod accelerator;
 mod container;
+mod etcd;
 mod injection;
 pub(crate) mod machines;
 pub(crate) mod networks;
 mod proxy;
+mod rendezvous;
 mod status;
 
 use serde_json::{Map, Value};
@@ -20,6 +22,7 @@ pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
+pub(crate) use rendezvous::{Rendezvous, node_range};
 
 /// A borrowed pod. Cheap to copy.
 #[derive(Clone, Copy, Debug)]

@@ -18,6 +18,7 @@ mod placeholders;
 mod report;
 mod requests;
 mod summary;
+mod training;
 mod unknown_fields;
 mod unknown_kind;
 
@@ -157,10 +158,7 @@ impl Preview {
         kind_notes: Vec<String>,
     ) -> DocumentPreview {
         let namespace = namespace_of(document, &self.namespace).to_owned();
-        let name = name_of(document);
-        let misplaced = hints::misplaced_keys(&document.value).into_iter();
-        let mut notes: Vec<String> = misplaced.map(|note| format!("{kind} {namespace}/{name}: {note}")).collect();
-        notes.extend(kind_notes);
+        let mut notes = kind_notes;
         if roles.iter().any(|role| role.generic) {
             notes.push(format!("{kind}: {GENERIC_NOTE}"));
         }
@@ -194,13 +192,15 @@ impl Preview {
             PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job))
         });
         let mut reports: Vec<PodReport> = reports.collect();
-        if let Some(Ok(workload)) = gang {
+        let workload = gang.and_then(|gang| gang.as_ref().ok());
+        if let Some(workload) = workload {
             let objects = objects::objects(workload, &reports);
             if let Some(first) = reports.first_mut() {
                 first.objects = objects;
             }
         }
-        let mut warnings = misplaced::warnings(document, kind, &namespace, &reports);
+        self.lint_training(document, workload, &mut reports);
+        let mut warnings = misplaced::warnings(document, kind, &namespace, &reports, &self.config.fabric.lint);
         warnings.extend(unknown_fields::warnings(document, kind, &namespace, self.context.runtimes().stock));
         DocumentPreview::Pods { reports, notes, warnings }
     }

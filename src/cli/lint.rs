@@ -24,7 +24,7 @@ use trainmesh_core::printable::Printable;
 use trainmesh_core::render::style;
 use trainmesh_core::workload::SOLE_ROLE;
 
-/// Check manifests for NCCL and RDMA problems.
+/// Check manifests for problems of NCCL, RDMA and training jobs.
 ///
 /// Reads the same manifests as preview, computes their pods as the operator would create them, and runs every check
 /// on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster; checks that

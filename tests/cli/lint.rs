@@ -2,3 +2,4 @@
 
 mod command;
 mod sarif;
+mod training;

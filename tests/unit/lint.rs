@@ -16,3 +16,4 @@ mod scenario;
 mod services;
 mod severities;
 mod startup;
+mod training;

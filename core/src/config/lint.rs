@@ -26,23 +26,31 @@ section! {
     }
 }
 
-/// ID of a lint check: `FP001` and so on.
+/// ID of a lint check: `FP001` and so on for pods, `TR001` and so on for training jobs as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckId(&'static str);
 
 /// Declares the IDs, each with its section of the documentation.
 macro_rules! ids {
-    ($($number:literal)+) => {
-        /// All IDs, and the section of the documentation of each.
-        const IDS: &[(&str, &str)] = &[$((concat!("FP", $number), concat!("docs/lint.md#fp", $number)),)+];
+    ($($list:ident: $prefix:literal $anchor:literal $($number:literal)+;)+) => {
+        $(
+            /// IDs with one prefix, and the section of the documentation of each.
+            const $list: &[(&str, &str)] =
+                &[$((concat!($prefix, $number), concat!("docs/lint.md#", $anchor, $number)),)+];
+        )+
+        /// All IDs.
+        const IDS: &[&[(&str, &str)]] = &[$($list),+];
     };
 }
 
 ids! {
+    POD: "FP" "fp"
     "001" "002" "003" "004" "005" "006" "007" "008" "009" "010" "011" "012" "013" "014" "015" "016" "017" "018"
     "019" "020" "021" "022" "023" "024" "025" "026" "027" "028" "029" "030" "031" "032" "033" "034" "035" "036"
     "037" "038" "039" "040" "041" "042" "043" "044" "045" "046" "047" "048" "049" "050" "051" "052" "053" "054"
-    "055" "056" "057" "058" "059"
+    "055" "056" "057" "058" "059";
+    TRAINING: "TR" "tr"
+    "001" "002" "003" "004" "005" "006" "007" "008" "009" "010" "011" "012" "013";
 }
 
 impl LintSettings {
@@ -55,21 +63,32 @@ impl LintSettings {
 }
 
 impl CheckId {
-    /// Returns the ID with this number.
+    /// Returns the ID of a check of pods with this number.
     pub(crate) const fn new(number: usize) -> Self {
-        Self(IDS[number - 1].0)
+        Self(POD[number - 1].0)
+    }
+
+    /// Returns the ID of a check of training jobs with this number.
+    pub(crate) const fn training(number: usize) -> Self {
+        Self(TRAINING[number - 1].0)
+    }
+
+    /// Returns true for a check of training jobs, which needs a manifest.
+    #[must_use]
+    pub fn is_training(self) -> bool {
+        TRAINING.iter().any(|(id, _)| *id == self.0)
     }
 
     /// Parses an ID such as `FP001`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        IDS.iter().find(|(id, _)| *id == text).map(|(id, _)| Self(id))
+        all().find(|(id, _)| *id == text).map(|(id, _)| Self(id))
     }
 
     /// Returns the section of the documentation: a page and an anchor.
     #[must_use]
     pub fn link(self) -> &'static str {
-        IDS.iter().find(|(id, _)| *id == self.0).map_or("docs/lint.md", |(_, link)| link)
+        all().find(|(id, _)| *id == self.0).map_or("docs/lint.md", |(_, link)| link)
     }
 
     /// Returns the ID as text.
@@ -77,6 +96,11 @@ impl CheckId {
     pub fn code(self) -> &'static str {
         self.0
     }
+}
+
+/// Returns all IDs with the sections of their documentation.
+fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    IDS.iter().copied().flatten()
 }
 
 impl fmt::Display for CheckId {
@@ -93,7 +117,8 @@ impl Serialize for CheckId {
 
 impl Scalar for CheckId {
     fn read(value: &Value) -> Result<Self, String> {
-        let expected = format!("expected a check from {} to {}", IDS[0].0, IDS[IDS.len() - 1].0);
+        let ranges = IDS.iter().map(|ids| format!("from {} to {}", ids[0].0, ids[ids.len() - 1].0));
+        let expected = format!("expected a check {}", ranges.collect::<Vec<_>>().join(" or "));
         match value {
             Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
             other => Err(format!("{expected}, found {}", type_name(other))),
@@ -115,10 +140,14 @@ impl JsonSchema for CheckId {
 /// Returns the regular expression that matches every ID and nothing else, with a range of last digits for each ten.
 #[cfg(feature = "schema")]
 fn pattern() -> String {
-    let ids: Vec<&str> = IDS.iter().map(|(id, _)| *id).collect();
-    let tens = ids.chunk_by(|id, next| id[..4] == next[..4]);
-    let ranges = tens.map(|ids| format!("{}[{}-{}]", &ids[0][2..4], &ids[0][4..], &ids[ids.len() - 1][4..]));
-    format!("^FP({})$", ranges.collect::<Vec<_>>().join("|"))
+    let of_prefix = |ids: &[(&'static str, &str)]| {
+        let ids: Vec<&str> = ids.iter().map(|(id, _)| *id).collect();
+        let tens = ids.chunk_by(|id, next| id[..4] == next[..4]);
+        let ranges = tens.map(|ids| format!("{}[{}-{}]", &ids[0][2..4], &ids[0][4..], &ids[ids.len() - 1][4..]));
+        format!("{}({})", &ids[0][..2], ranges.collect::<Vec<_>>().join("|"))
+    };
+    let prefixes: Vec<String> = IDS.iter().map(|ids| of_prefix(ids)).collect();
+    format!("^({})$", prefixes.join("|"))
 }
 
 choices!(Severity);

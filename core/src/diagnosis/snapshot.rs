@@ -6,7 +6,6 @@
 pub(super) mod condition;
 pub(super) mod container;
 mod device;
-mod etcd;
 pub(super) mod event;
 pub(super) mod gang_key;
 pub(super) mod labels;
@@ -17,7 +16,6 @@ mod pinned;
 pub(super) mod pod;
 pub(super) mod read;
 pub(super) mod reference;
-pub(super) mod rendezvous;
 pub(super) mod service;
 pub(super) mod transport;
 pub(super) mod usage;

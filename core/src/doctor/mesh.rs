@@ -69,6 +69,7 @@ fn lint_pods(state: &MeshState, namespaces: &BTreeMap<String, Labels>, settings:
             role: None,
             replicas: None,
             job: None,
+            workload: None,
             compute_domains: &[],
             rules: &[],
             invalid: &[],

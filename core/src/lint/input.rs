@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::JobContext;
+use super::{JobContext, WorkloadManifest};
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::fabric::ComputeDomain;
@@ -33,6 +33,8 @@ pub struct LintInput<'a> {
     pub replicas: Option<u64>,
     /// Facts of the pod's whole workload; `None` in an admission review.
     pub job: Option<&'a JobContext>,
+    /// The workload with all its roles, for the checks of training jobs, which need nothing else; `None` for the other checks.
+    pub workload: Option<&'a WorkloadManifest<'a>>,
     /// `ComputeDomains` of the pod's namespace that the manifests contain.
     pub compute_domains: &'a [ComputeDomain],
     /// Decisions of the rules about the pod; empty if unknown.

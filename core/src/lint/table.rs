@@ -3,7 +3,9 @@
 mod claims;
 mod compute_domains;
 mod devices;
+mod durability;
 mod fields;
+mod gangs;
 mod interfaces;
 mod job;
 mod mesh;
@@ -11,6 +13,7 @@ mod mpi;
 mod network;
 mod own_keys;
 mod placement;
+mod process_groups;
 mod security;
 mod tuning;
 mod values;
@@ -72,6 +75,9 @@ pub const RUNNING_SIDECARS: CheckId = CheckId::new(50);
 /// The check that the webhook skips, because the rule `fabric` warns about unknown claims.
 pub const UNKNOWN_CLAIMS: CheckId = CheckId::new(51);
 
+/// The check that also runs for the labels and annotations of a workload.
+pub const MISPLACED_KEYS: CheckId = CheckId::training(6);
+
 /// The checks about Services of the mesh and the start of pods in it. They run for the patched pod, whatever its fabric, and
 /// never in admission, where the Services are not known.
 pub const MESH: [CheckId; 8] = [
@@ -98,7 +104,7 @@ pub(super) const MESH_CHECKS: [fn(&LintInput<'_>, &mut FindingSink<'_>); 8] = [
 ];
 
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 15] = [
+pub(super) static TOPICS: [&[Check]; 18] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -114,6 +120,9 @@ pub(super) static TOPICS: [&[Check]; 15] = [
     compute_domains::CHECKS,
     claims::CHECKS,
     own_keys::CHECKS,
+    process_groups::CHECKS,
+    durability::CHECKS,
+    gangs::CHECKS,
 ];
 
 impl Check {

@@ -68,6 +68,7 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         role: None,
         replicas,
         job: None,
+        workload: None,
         compute_domains: &[],
         rules: &[],
         invalid: &[],

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{PodReport, Preview};
+use crate::config::CheckId;
 use crate::finding::Finding;
 use crate::gang::{GangView, WorkloadLookup};
 use crate::lint::{
@@ -37,6 +38,8 @@ impl Preview {
         let is_selected = |check| !MESH.contains(&check) && (check != UNKNOWN_CLAIMS || settings.resource_claims);
         let mut findings = lint_selected(&input, &settings.lint, is_selected);
         findings.extend(mesh_findings(&LintInput { rules, ..after }, &settings.lint));
+        // The workload is complete only when its document is previewed.
+        findings.extend(report.lint.iter().filter(|finding| is_training(finding)).cloned());
         findings.sort_by_key(|finding| (finding.severity, finding.code));
         // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {
@@ -83,7 +86,7 @@ impl Preview {
     }
 
     /// Returns the snapshot for a pod of a new job.
-    fn snapshot<'a>(&'a self, namespace: &'a str, mode: Mode, replicas: Option<u64>) -> Snapshot<'a> {
+    pub(super) fn snapshot<'a>(&'a self, namespace: &'a str, mode: Mode, replicas: Option<u64>) -> Snapshot<'a> {
         Snapshot {
             mode,
             namespace,
@@ -95,4 +98,9 @@ impl Preview {
             cluster: self.facts.view(namespace, None),
         }
     }
+}
+
+/// Returns true if a check of training jobs reports `finding`.
+fn is_training(finding: &Finding) -> bool {
+    CheckId::parse(finding.code).is_some_and(CheckId::is_training)
 }

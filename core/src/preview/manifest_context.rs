@@ -1,5 +1,5 @@
 //! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, the objects of dynamic
-//! resource allocation, Services, and objects of Istio.
+//! resource allocation, Services, objects of Istio, and those that training jobs use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,13 +9,15 @@ use serde_json::Value;
 use super::duplicates::Duplicates;
 use crate::dra::{ClaimFacts, ClaimObjects, GROUP};
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
+use crate::lint::NamespaceObjects;
 use crate::manifest::{Document, DocumentWarning};
 use crate::mesh_objects::MeshObjects;
 use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
 
-/// Kinds that [`ManifestContext`] collects. Documents that do not contain any of these strings can be skipped.
-pub const CONTEXT_KINDS: [&str; 10] = [
+/// Kinds that [`ManifestContext`] collects, and the image of etcd, whose pods any kind may create. Documents that do not contain
+/// any of these strings can be skipped.
+pub const CONTEXT_KINDS: [&str; 13] = [
     "Namespace",
     "TrainingRuntime",
     "ClusterTrainingRuntime",
@@ -26,6 +28,9 @@ pub const CONTEXT_KINDS: [&str; 10] = [
     "Service",
     "PeerAuthentication",
     "DestinationRule",
+    "PersistentVolumeClaim",
+    "PodGroup",
+    "etcd",
 ];
 
 /// Namespace labels, training runtimes, `ComputeDomains`, claims and device classes of the input.
@@ -44,6 +49,10 @@ pub struct ManifestContext {
     claims: ClaimObjects,
     /// Services and objects of Istio.
     mesh: MeshObjects,
+    /// Objects of each namespace that training jobs use.
+    objects: BTreeMap<String, NamespaceObjects>,
+    /// Those of a namespace without any.
+    no_objects: NamespaceObjects,
     duplicates: Duplicates,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
@@ -63,6 +72,8 @@ impl ManifestContext {
             compute_domains: BTreeMap::new(),
             claims: ClaimObjects::default(),
             mesh: MeshObjects::default(),
+            objects: BTreeMap::new(),
+            no_objects: NamespaceObjects::default(),
             duplicates: Duplicates::default(),
             extra_labels: BTreeMap::new(),
         }
@@ -108,6 +119,8 @@ impl ManifestContext {
             (Some(GROUP), Some(_)) => self.claims.add(&document.value, namespace),
             _ => {
                 self.mesh.add(&document.value, namespace);
+                let namespace = text("/metadata/namespace").unwrap_or(namespace);
+                self.objects.entry(namespace.to_owned()).or_default().add(&document.value);
             }
         }
     }
@@ -174,6 +187,11 @@ impl ManifestContext {
     pub fn mesh(&self, known: Option<&MeshObjects>) -> Option<Arc<MeshObjects>> {
         let all = known.map_or_else(|| self.mesh.clone(), |known| self.mesh.clone().or(known));
         (!all.is_empty()).then(|| Arc::new(all))
+    }
+
+    /// Returns the other objects of `namespace` in the input.
+    pub(super) fn objects(&self, namespace: &str) -> &NamespaceObjects {
+        self.objects.get(namespace).unwrap_or(&self.no_objects)
     }
 
     /// Returns the labels of all namespaces, if they do not depend on the input.

@@ -1,15 +1,18 @@
-//! Labels and annotations of trainmesh on a workload, where they have no effect: trainmesh reads those of pods and
-//! Namespaces only.
+//! Labels and annotations on a workload that have an effect on pods only: those of trainmesh, which also reads Namespaces, of
+//! Istio and of gang schedulers.
 
 use serde_json::{Map, Value};
 
 use super::{PodReport, hints};
+use crate::config::{CheckId, LintSettings};
+use crate::finding::Severity;
+use crate::gang::key;
 use crate::keys;
-use crate::lint::OWN_KEYS;
+use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
 use crate::manifest::{Document, DocumentWarning};
 use crate::own_keys::pod_map;
 
-/// A label or annotation of trainmesh outside the pod templates.
+/// A label or annotation outside the pod templates.
 struct Entry<'manifest> {
     /// Path of its map, as `kubectl explain` writes it.
     path: String,
@@ -22,23 +25,43 @@ struct Entry<'manifest> {
 /// Maximum number of warnings. More only repeat the same mistake.
 const MAX_WARNINGS: usize = 20;
 
-/// Returns a warning of FP045 for each label and annotation of trainmesh on `document` that none of its pods gets.
-/// `kind` is the kind of the document, and `reports` contains its pods.
+/// Prefixes of the keys of Istio that affect pods.
+const ISTIO_PREFIXES: [&str; 3] = ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG];
+/// Keys by which pods join a gang.
+const GANG_KEYS: [&str; 5] = [
+    key::VOLCANO_GROUP,
+    key::COSCHEDULING_GROUP,
+    key::YUNIKORN_TASK_GROUP,
+    key::YUNIKORN_TASK_GROUPS,
+    key::KOORDINATOR_NAME,
+];
+
+/// Returns a warning of FP045 or TR006 for each label and annotation on `document` that none of its pods gets. `kind` is the
+/// kind of the document, and `reports` contains its pods.
 pub(super) fn warnings(
     document: &Document,
     kind: &str,
     namespace: &str,
     reports: &[PodReport],
+    settings: &LintSettings,
 ) -> Vec<DocumentWarning> {
     let mut entries = Vec::new();
     if kind != "Pod" {
         collect(&document.value, "", &mut entries);
     }
-    entries.retain(|entry| !reports.iter().any(|report| has_entry(&report.original, entry)));
+    // An operator that is not known may copy keys that it does not own.
+    let is_generic = reports.iter().any(|report| report.generic);
+    let is_reported = |entry: &Entry<'_>| match entry.check() {
+        OWN_KEYS => true,
+        check => !is_generic && settings.severity_of(check, Severity::Warning).is_some(),
+    };
+    entries.retain(|entry| is_reported(entry) && !reports.iter().any(|report| has_entry(&report.original, entry)));
     entries.truncate(MAX_WARNINGS);
     let templates = hints::templates(&document.value);
     let name = super::name_of(document);
-    let warning = |Entry { path, map, key, .. }: Entry<'_>| {
+    let warning = |entry: Entry<'_>| {
+        let check = entry.check();
+        let Entry { path, map, key, .. } = entry;
         let target = pod_map(key).unwrap_or(map);
         let verb = if target == map {
             "move it to".to_owned()
@@ -54,7 +77,7 @@ pub(super) fn warnings(
             source: document.source.clone(),
             document: document.document,
             line: document.path_line(&format!("{path}[{key}]")),
-            check: Some(OWN_KEYS.code()),
+            check: Some(check.code()),
             message: format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}"),
         }
     };
@@ -71,8 +94,8 @@ fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry
             }
             for map in ["labels", "annotations"] {
                 let entries = fields.get(map).and_then(Value::as_object).into_iter().flat_map(Map::iter);
-                let own = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX));
-                found.extend(own.map(|(key, value)| Entry { path: format!("{path}.{map}"), map, key, value }));
+                let of_pods = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX) || is_foreign(key));
+                found.extend(of_pods.map(|(key, value)| Entry { path: format!("{path}.{map}"), map, key, value }));
             }
             for (key, item) in fields.iter().filter(|(key, _)| *key != "status") {
                 collect(item, &format!("{path}.{key}"), found);
@@ -84,6 +107,17 @@ fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry
             }
         }
         _ => {}
+    }
+}
+
+/// Returns true if `key` is one of Istio or of a gang scheduler that has an effect on pods only.
+fn is_foreign(key: &str) -> bool {
+    ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || GANG_KEYS.contains(&key)
+}
+
+impl Entry<'_> {
+    fn check(&self) -> CheckId {
+        if self.key.starts_with(keys::OWN_PREFIX) { OWN_KEYS } else { MISPLACED_KEYS }
     }
 }
 

@@ -59,12 +59,15 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
 #[test]
 fn the_schema_and_the_parser_know_the_same_checks() {
     let known: BTreeSet<String> = checks().iter().map(|check| check.id.to_string()).collect();
-    let last = known.last().unwrap();
+    let [pods, jobs] = ["FP", "TR"].map(|prefix| known.iter().rfind(|id| id.starts_with(prefix)).unwrap());
     let schema = schema();
-    for id in (0..100).map(|number| format!("FP{number:03}")).chain(["FP01".to_owned(), "XFP001".to_owned()]) {
+    let numbered =
+        ["FP", "TR"].into_iter().flat_map(|prefix| (0..100).map(move |number| format!("{prefix}{number:03}")));
+    for id in numbered.chain(["FP01", "XFP001", "TR01", "TR0011"].map(str::to_owned)) {
         let body = format!("fabric: {{lint: {{disable: [{id}]}}}}\n");
-        let problem =
-            format!("line 3: fabric.lint.disable: item 1: expected a check from FP001 to {last}, found {id:?}");
+        let problem = format!(
+            "line 3: fabric.lint.disable: item 1: expected a check from FP001 to {pods} or from TR001 to {jobs}, found {id:?}"
+        );
         let problems: &[&str] = if known.contains(&id) { &[] } else { &[&problem] };
         check(&body, problems);
         let lint = json!({"disable": [id], "severity": {id.clone(): "I"}});

@@ -1,5 +1,7 @@
 //! The table of checks: ids, severities and examples, and the settings that change them.
 
+use std::collections::BTreeSet;
+
 use rstest::rstest;
 use trainmesh_core::config::{CheckId, LintSettings};
 use trainmesh_core::finding::Severity;
@@ -9,6 +11,7 @@ use trainmesh_core::mutate::{Reason, RuleId};
 use super::decisions::{with_running_sidecar, without_profile};
 use super::scenario::{Scenario, env, pod};
 use super::services::{destination_rule, headless, peer_authentication, service};
+use super::training;
 
 #[test]
 fn ids_are_unique_and_sorted() {
@@ -67,11 +70,27 @@ fn with_context(id: &str, text: &str) -> Scenario {
     }
 }
 
+/// Returns the ids of the findings about a manifest, with the context that the examples of check `id` describe in prose.
+fn training_ids(id: &str, text: &str) -> BTreeSet<String> {
+    const SERVICE: &str = "---\napiVersion: v1\nkind: Service\nmetadata: {name: etcd}\nspec: {selector: {app: etcd}}\n";
+    const NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
+                             {trainmesh.dev/inject: enabled, trainmesh.dev/fabric: ib-shared}}\n";
+    let context = match id {
+        "TR009" => SERVICE,
+        "TR012" => NAMESPACE,
+        _ => "",
+    };
+    training::lint(&format!("{text}{context}")).into_iter().map(|(id, _)| id).collect()
+}
+
 #[test]
 fn every_example_triggers_its_check_and_its_fix_does_not() {
     for Check { id, example, .. } in checks() {
-        let id = id.to_string();
-        let (wrong, fixed) = (with_context(&id, example.wrong).ids(), with_context(&id, example.fixed).ids());
+        let code = id.to_string();
+        let found =
+            |text: &str| if id.is_training() { training_ids(&code, text) } else { with_context(&code, text).ids() };
+        let (wrong, fixed) = (found(example.wrong), found(example.fixed));
+        let id = code;
         assert!(wrong.contains(&id), "{id} finds nothing in:\n{}", example.wrong);
         assert!(!fixed.contains(&id), "{id} still finds something in:\n{}", example.fixed);
     }

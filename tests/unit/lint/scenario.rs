@@ -205,6 +205,7 @@ impl Scenario {
             role: None,
             replicas: self.replicas,
             job: job.as_ref(),
+            workload: None,
             compute_domains: &self.compute_domains,
             rules: &self.rules,
             invalid: &self.invalid,

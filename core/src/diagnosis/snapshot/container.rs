@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::read::{name, text, time, truncate};
-use super::rendezvous::Rendezvous;
-use crate::pod::{Container, ContainerKind, Pod, RestartPolicy};
+use crate::pod::{Container, ContainerKind, Pod, Rendezvous, RestartPolicy};
 
 /// Maximum length of the name of an image in bytes.
 const MAX_IMAGE: usize = 256;
@@ -75,7 +74,7 @@ impl ContainerRecord {
             restarts: field("restartCount").and_then(Value::as_u64).unwrap_or_default(),
             ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
             rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
-            serves_etcd_v2: super::etcd::serves_v2(container),
+            serves_etcd_v2: container.serves_etcd_v2(),
         }
     }
 

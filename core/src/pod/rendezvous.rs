@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::read::truncate;
-use crate::pod::Container;
+use super::Container;
 
 /// Maximum length of a value in bytes: a host name with a port, or a list of options.
 const MAX_VALUE: usize = 512;
@@ -33,20 +32,22 @@ const VARIABLES: [&str; 15] = [
 
 /// Settings of the process group.
 #[derive(Clone, Debug, Default)]
-pub(in crate::diagnosis) struct Rendezvous {
+pub(crate) struct Rendezvous {
     /// Variables in the order of the container. `None` is a value from another source, such as `fieldRef`.
     variables: Vec<(&'static str, Option<Box<str>>)>,
-    /// Flags of torchrun, as the names of their variables, and variables that a script assigns.
-    flags: Vec<(&'static str, Box<str>)>,
+    /// Flags of torchrun, as the names of their variables, and variables that a script assigns. `None` is a value that the
+    /// script computes.
+    flags: Vec<(&'static str, Option<Box<str>>)>,
 }
 
 impl Rendezvous {
-    pub(super) fn read(container: Container<'_>) -> Self {
+    /// Reads the settings of `container`.
+    pub(crate) fn read(container: Container<'_>) -> Self {
         let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten();
         let variables = entries.filter_map(|entry| {
             let name = entry.get("name").and_then(Value::as_str)?;
             let known = VARIABLES.iter().find(|known| **known == name)?;
-            let literal = entry.get("value").and_then(Value::as_str).map(|value| truncate(value, MAX_VALUE));
+            let literal = entry.get("value").and_then(Value::as_str).map(truncate);
             // An entry without a value is the empty text.
             let value = if entry.get("valueFrom").is_some_and(Value::is_object) {
                 None
@@ -59,40 +60,60 @@ impl Rendezvous {
     }
 
     /// Returns true if the container has no settings.
-    pub(in crate::diagnosis) fn is_empty(&self) -> bool {
-        self.variables.is_empty() && self.flags.is_empty()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.variables.is_empty() && self.flags.iter().all(|(_, value)| value.is_none())
     }
 
     /// Returns the value of a variable. The last entry takes effect. `None` if it is not set, or its value is not in the
     /// pod.
-    pub(in crate::diagnosis) fn variable(&self, name: &str) -> Option<&str> {
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let (_, value) = self.variables.iter().rev().find(|(known, _)| *known == name)?;
         value.as_deref()
     }
 
     /// Returns a setting by the name of its variable: the flag or the assignment of a script, which take precedence, or the
     /// variable.
-    pub(in crate::diagnosis) fn setting(&self, name: &str) -> Option<&str> {
-        let flag = self.flags.iter().rev().find(|(known, _)| *known == name);
-        flag.map(|(_, value)| &**value).or_else(|| self.variable(name))
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+        self.literals(name).next_back().or_else(|| self.variable(name))
+    }
+
+    /// Returns the value of a flag or of an assignment; `None` if the command does not set it, computes it, or contains
+    /// several values, of which a condition selects one.
+    pub(crate) fn flag(&self, name: &str) -> Option<&str> {
+        let value = self.literals(name).next()?;
+        (self.literals(name).all(|other| other == value) && !self.is_computed(name)).then_some(value)
+    }
+
+    /// Returns true if the command computes a value of the setting.
+    pub(crate) fn is_computed(&self, name: &str) -> bool {
+        self.flags.iter().any(|(known, value)| *known == name && value.is_none())
     }
 
     /// Returns true if the command sets one of the settings, so that it does not use those of the environment.
-    pub(in crate::diagnosis) fn has_flag(&self, names: &[&str]) -> bool {
-        self.flags.iter().any(|(known, _)| names.contains(known))
+    pub(crate) fn has_flag(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.literals(name).next().is_some())
     }
 
     /// Returns minimum and maximum of `--nnodes`; `None` if it is not set or not a number.
-    pub(in crate::diagnosis) fn nodes(&self) -> Option<(u64, u64)> {
-        let text = self.setting("PET_NNODES")?;
-        let (min, max) = text.split_once(':').unwrap_or((text, text));
-        Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
+    pub(crate) fn nodes(&self) -> Option<(u64, u64)> {
+        node_range(self.setting("PET_NNODES")?)
     }
+
+    fn literals(&self, name: &str) -> impl DoubleEndedIterator<Item = &str> {
+        let of_name = self.flags.iter().filter(move |(known, _)| *known == name);
+        of_name.filter_map(|(_, value)| value.as_deref())
+    }
+}
+
+/// Parses a value of `--nnodes`: a number, or a minimum and a maximum.
+pub(crate) fn node_range(text: &str) -> Option<(u64, u64)> {
+    let (min, max) = text.split_once(':').unwrap_or((text, text));
+    Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
 }
 
 /// Returns the flags in the container's command: `--name=value` and `--name value`, with `-` or `_` between words, and the
 /// variables that a shell script assigns. Scripts are split at blanks.
-fn flags(container: Container<'_>) -> Vec<(&'static str, Box<str>)> {
+fn flags(container: Container<'_>) -> Vec<(&'static str, Option<Box<str>>)> {
     let words: Vec<&str> = container.command_line().flat_map(str::split_whitespace).take(MAX_ARGUMENTS).collect();
     let flag = |index: usize| {
         let word = *words.get(index)?;
@@ -107,9 +128,16 @@ fn flags(container: Container<'_>) -> Vec<(&'static str, Box<str>)> {
             }
         };
         let known = VARIABLES.iter().find(|known| **known == variable)?;
-        // A script may compute it.
-        let is_literal = !value.contains('$') && !value.starts_with('-');
-        is_literal.then(|| (*known, truncate(value.trim_matches(['"', '\'', ';']), MAX_VALUE)))
+        if value.starts_with('-') {
+            return None;
+        }
+        let is_computed = value.contains(['$', '`', '\\']);
+        Some((*known, (!is_computed).then(|| truncate(value.trim_matches(['"', '\'', ';'])))))
     };
     (0..words.len()).filter_map(flag).take(MAX_ENTRIES).collect()
+}
+
+/// Returns the first [`MAX_VALUE`] bytes of `text`, cut between characters.
+fn truncate(text: &str) -> Box<str> {
+    text[..text.floor_char_boundary(MAX_VALUE)].into()
 }

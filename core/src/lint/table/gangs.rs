@@ -1,0 +1,133 @@
+//! Gangs of training jobs.
+
+use super::super::training;
+use super::{Check, Example};
+use crate::config::CheckId;
+use crate::finding::Severity;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: CheckId::training(10),
+        severity: Severity::Error,
+        title: "a gang that contains a launcher which is created later",
+        why: "With launcherCreationPolicy: WaitForWorkersReady, the launcher of an MPIJob is created when all workers are ready. If \
+              the gang counts the launcher, the workers are never placed. mpi-operator counts it unless minAvailable is set; \
+              without minAvailable this is a warning, because only a flag of the operator shows whether it uses gangs.",
+        fix: "set runPolicy.schedulingPolicy.minAvailable to the number of workers, or launcherCreationPolicy to AtStartup",
+        example: Example { given: "", wrong: MPI_JOB_WITH_LAUNCHER, fixed: MPI_JOB_OF_WORKERS },
+        run: training::launcher_in_gang,
+    },
+    Check {
+        id: CheckId::training(11),
+        severity: Severity::Error,
+        title: "a gang that requires more pods than the job has",
+        why: "A gang scheduler places no pod until the minimum can be placed. If fewer pods can exist, all stay Pending forever. The \
+              minimum of a PodGroup in the input is a warning, because pods of another workload may belong to it.",
+        fix: "set the minimum to the number of pods that start together",
+        example: Example {
+            given: "",
+            wrong: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  runPolicy: {schedulingPolicy: {minAvailable: 4}}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i}]}}
+",
+            fixed: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  runPolicy: {schedulingPolicy: {minAvailable: 2}}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i}]}}
+",
+        },
+        run: training::minimum_above_pods,
+    },
+    Check {
+        id: CheckId::training(12),
+        severity: Severity::Info,
+        title: "a gang that does not reserve the devices that trainmesh adds",
+        why: "A scheduler admits the gang by minResources, which the template or its author computed without the adapters of the \
+              fabric profile. It may place a part of the pods, and wait for adapters with the others.",
+        fix: "add the devices to minResources, or request them in the pod template",
+        example: Example {
+            given: "the namespace selects the profile `ib-shared`, which adds `rdma/hca_shared_devices_a: 1`",
+            wrong: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  runPolicy: {schedulingPolicy: {minResources: {nvidia.com/gpu: 16}}}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]}}
+",
+            fixed: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  runPolicy: {schedulingPolicy: {minResources: {nvidia.com/gpu: 16, rdma/hca_shared_devices_a: 2}}}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]}}
+",
+        },
+        run: training::unreserved_devices,
+    },
+    Check {
+        id: CheckId::training(13),
+        severity: Severity::Warning,
+        title: "pods of one gang with different schedulers",
+        why: "Each scheduler counts only the pods with its own schedulerName. The gang reaches its minimum for none of them, so \
+              that its pods stay Pending.",
+        fix: "set the same schedulerName in all pod templates of the job",
+        example: Example {
+            given: "",
+            wrong: r"apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: llama}
+spec:
+  tasks:
+  - {name: master, replicas: 1, template: {spec: {schedulerName: default-scheduler, containers: [{name: a, image: i}]}}}
+  - {name: worker, replicas: 3, template: {spec: {containers: [{name: a, image: i}]}}}
+",
+            fixed: r"apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: llama}
+spec:
+  tasks:
+  - {name: master, replicas: 1, template: {spec: {containers: [{name: a, image: i}]}}}
+  - {name: worker, replicas: 3, template: {spec: {containers: [{name: a, image: i}]}}}
+",
+        },
+        run: training::mixed_schedulers,
+    },
+];
+
+const MPI_JOB_WITH_LAUNCHER: &str = r"apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: llama}
+spec:
+  launcherCreationPolicy: WaitForWorkersReady
+  runPolicy: {schedulingPolicy: {minAvailable: 3}}
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: mpi, image: i}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: mpi, image: i}]}}}
+";
+const MPI_JOB_OF_WORKERS: &str = r"apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: llama}
+spec:
+  launcherCreationPolicy: WaitForWorkersReady
+  runPolicy: {schedulingPolicy: {minAvailable: 2}}
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: mpi, image: i}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: mpi, image: i}]}}}
+";

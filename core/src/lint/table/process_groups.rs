@@ -1,0 +1,156 @@
+//! Process groups of training jobs.
+
+use super::super::training;
+use super::{Check, Example};
+use crate::config::CheckId;
+use crate::finding::Severity;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: CheckId::training(1),
+        severity: Severity::Error,
+        title: "ranks that never meet, because their settings or the Service of rank 0 differ",
+        why: "All ranks need the same backend, identifier and port. A Service with a cluster IP forwards only the ports that it \
+              lists, and must select the pod of rank 0; a headless one resolves to the pods that it selects, on any port. The \
+              pods stay Running until the time-out of the process group. Of a PyTorchJob, the roles are compared; of all training \
+              jobs, a Service in the input that MASTER_ADDR names.",
+        fix: "use the same values for all roles, and list MASTER_PORT in the Service or set clusterIP: None",
+        example: Example {
+            given: "",
+            wrong: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --master-port=29500, train.py]}]}}
+    Worker:
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --master-port=29501, train.py]}]}}
+",
+            fixed: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --master-port=29500, train.py]}]}}
+    Worker:
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --master-port=29500, train.py]}]}}
+",
+        },
+        run: training::different_settings,
+    },
+    Check {
+        id: CheckId::training(7),
+        severity: Severity::Error,
+        title: "--nnodes that differs from the number of pods",
+        why: "torchrun waits until as many agents have joined as --nnodes requires. If the job has fewer pods, the group never \
+              forms. If it has more, the others wait or form another group (warning). A value that the command computes, and jobs \
+              whose pods may be independent of each other with --nnodes=1, are not reported.",
+        fix: "set --nnodes to the number of pods, or remove it where the operator sets PET_NNODES",
+        example: Example {
+            given: "",
+            wrong: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --nnodes=4, train.py]}]}}
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --nnodes=4, train.py]}]}}
+",
+            fixed: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --nnodes=3, train.py]}]}}
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i, args: [torchrun, --nnodes=3, train.py]}]}}
+",
+        },
+        run: training::wrong_number_of_nodes,
+    },
+    Check {
+        id: CheckId::training(8),
+        severity: Severity::Error,
+        title: "a rendezvous address without a host, or one that only its own pod reaches",
+        why: "torchrun rejects an endpoint without a host, such as :29400. With localhost, or with the backend c10d and no endpoint, \
+              each pod waits for peers at its own address, and the pods never form a group. Jobs of one pod, and \
+              --standalone, are not reported.",
+        fix: "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0",
+        example: Example {
+            given: "",
+            wrong: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers: [{name: pytorch, image: i, args: [torchrun, --nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=localhost:29400', train.py]}]
+",
+            fixed: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers: [{name: pytorch, image: i, args: [torchrun, --nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=llama-worker-0:29400', train.py]}]
+",
+        },
+        run: training::unreachable_address,
+    },
+    Check {
+        id: CheckId::training(9),
+        severity: Severity::Error,
+        title: "an etcd that does not serve the API of torchrun's backend",
+        why: "The backends etcd and etcd-v2 of torchrun both use version 2 of etcd's API. etcd 3.4 and 3.5 serve it only with \
+              --enable-v2, and 3.6 does not have it: the agents never connect. The etcd is found by its Service and its pods in \
+              the input.",
+        fix: "use the backend c10d, or etcd 3.5 with --enable-v2=true",
+        example: Example {
+            given: "the manifest also contains the Service `etcd`, which selects pods with `app: etcd`",
+            wrong: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  elasticPolicy: {rdzvBackend: etcd-v2, rdzvHost: etcd, rdzvPort: 2379}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i, command: [torchrun, train.py]}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: etcd, labels: {app: etcd}}
+spec: {containers: [{name: etcd, image: 'quay.io/coreos/etcd:v3.6.9'}]}
+",
+            fixed: r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  elasticPolicy: {rdzvBackend: etcd-v2, rdzvHost: etcd, rdzvPort: 2379}
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: pytorch, image: i, command: [torchrun, train.py]}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: etcd, labels: {app: etcd}}
+spec: {containers: [{name: etcd, image: 'quay.io/coreos/etcd:v3.5.21', args: [--enable-v2=true]}]}
+",
+        },
+        run: training::store_without_v2,
+    },
+];

@@ -1,0 +1,146 @@
+//! Checks of a training job as a whole: its manifest, the pods of all its roles, and the other objects of the input. An
+//! admission review contains one pod only, so that the webhook does not run them.
+
+mod gang;
+mod process_group;
+mod restart;
+mod service;
+mod storage;
+
+use serde_json::Value;
+
+pub(super) use gang::{launcher_in_gang, minimum_above_pods, mixed_schedulers, unreserved_devices};
+pub(super) use process_group::{different_settings, unreachable_address, wrong_number_of_nodes};
+pub(super) use restart::{never_restarted, overridden_policy};
+pub(super) use service::store_without_v2;
+pub(super) use storage::{lost_checkpoints, shared_claim, shared_nfs};
+
+use super::NamespaceObjects;
+use super::context::CheckContext;
+use crate::gang::GangWorkload;
+use crate::pod::{Container, ContainerKind, Pod, Rendezvous};
+use crate::workload;
+
+/// A workload of the input.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadManifest<'a> {
+    /// The complete manifest.
+    pub raw: &'a Value,
+    /// Namespace of the workload.
+    pub namespace: &'a str,
+    /// Its roles.
+    pub roles: &'a [RolePods<'a>],
+    /// Its gangs, if it has any and their sizes are known.
+    pub gang: Option<&'a GangWorkload>,
+    /// Other objects of the namespace in the input.
+    pub objects: &'a NamespaceObjects,
+}
+
+/// The pods of a role.
+#[derive(Clone, Copy, Debug)]
+pub struct RolePods<'a> {
+    /// Name of the role.
+    pub name: &'a str,
+    /// Number of pods, if it is known.
+    pub replicas: Option<u64>,
+    /// Pod of replica 0 as its operator creates it.
+    pub original: Pod<'a>,
+    /// The same pod after the patch.
+    pub patched: Pod<'a>,
+}
+
+/// A container that runs torchrun, with its settings.
+struct Agent<'a> {
+    role: &'a RolePods<'a>,
+    container: Container<'a>,
+    settings: Rendezvous,
+}
+
+/// Maximum number of words of a command that are searched, as for the settings of the process group.
+const MAX_WORDS: usize = 512;
+
+impl<'a> CheckContext<'a> {
+    /// Returns the workload with the pod's role; `None` in an admission review.
+    fn workload(&self) -> Option<(&'a WorkloadManifest<'a>, &'a RolePods<'a>)> {
+        let workload = self.input.workload?;
+        let role = workload.roles.iter().find(|role| Some(role.name) == self.input.role)?;
+        Some((workload, role))
+    }
+}
+
+impl<'a> WorkloadManifest<'a> {
+    /// Returns the roles whose pods take part in the training.
+    fn ranks(&self) -> impl Iterator<Item = &'a RolePods<'a>> {
+        self.roles.iter().filter(|role| role.is_rank())
+    }
+
+    /// Returns the agents of all roles.
+    fn agents(&self) -> Vec<Agent<'a>> {
+        self.ranks().flat_map(RolePods::agents).collect()
+    }
+
+    /// Returns the number of pods of `roles`; `None` if it is unknown.
+    fn pods(mut roles: impl Iterator<Item = &'a RolePods<'a>>) -> Option<u64> {
+        roles.try_fold(0_u64, |sum, role| Some(sum.saturating_add(role.replicas?)))
+    }
+
+    /// Returns the kind of the workload.
+    fn kind(&self) -> &'a str {
+        self.raw.get("kind").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the field `name` of the scheduling policy of an operator of Kubeflow.
+    fn scheduling_policy(&self, name: &str) -> Option<&'a Value> {
+        self.raw.get("spec")?.get("runPolicy")?.get("schedulingPolicy")?.get(name).filter(|value| !value.is_null())
+    }
+}
+
+impl<'a> RolePods<'a> {
+    /// Returns true if the pods take part in the training.
+    fn is_rank(&self) -> bool {
+        workload::identify(self.original).is_some_and(|member| member.training && !workload::is_auxiliary_role(member))
+    }
+
+    /// Returns the containers that run torchrun.
+    fn agents(&'a self) -> impl Iterator<Item = Agent<'a>> {
+        self.main_containers().filter(|container| runs_torchrun(*container)).map(|container| Agent {
+            role: self,
+            container,
+            settings: Rendezvous::read(container),
+        })
+    }
+
+    /// Returns the containers in `spec.containers`.
+    fn main_containers(&self) -> impl Iterator<Item = Container<'a>> {
+        self.original.containers().filter(|container| container.kind == ContainerKind::App)
+    }
+}
+
+impl Agent<'_> {
+    /// Returns the value of a flag, or else that of its variable; `None` if it is not set or not known.
+    fn setting(&self, name: &str) -> Option<&str> {
+        let has_flag = self.settings.has_flag(&[name]) || self.settings.is_computed(name);
+        if has_flag { self.settings.flag(name) } else { self.settings.variable(name) }.filter(|value| !value.is_empty())
+    }
+
+    /// Returns the JSON pointer of the field that contains the setting `name`.
+    fn field(&self, name: &str) -> String {
+        let list = if self.settings.has_flag(&[name]) { command_list(self.container) } else { "env" };
+        format!("{}/{list}", self.container.pointer())
+    }
+}
+
+/// Returns the list of the container's command in which options are.
+fn command_list(container: Container<'_>) -> &'static str {
+    let has_args = container.raw().get("args").and_then(Value::as_array).is_some_and(|args| !args.is_empty());
+    if has_args { "args" } else { "command" }
+}
+
+/// Returns the words of the container's command; those of scripts end at blanks.
+fn words(container: Container<'_>) -> impl Iterator<Item = &str> {
+    container.command_line().flat_map(str::split_whitespace).take(MAX_WORDS)
+}
+
+fn runs_torchrun(container: Container<'_>) -> bool {
+    words(container).any(|word| word.ends_with("torchrun") || word.contains("torch.distributed."))
+}

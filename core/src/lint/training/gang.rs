@@ -1,0 +1,133 @@
+//! Gangs that can never be placed, or whose pods differ: TR010 to TR013.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{RolePods, WorkloadManifest};
+use crate::finding::Severity;
+use crate::gang::{GangMode, Requests};
+use crate::json;
+use crate::lint::context::CheckContext;
+use crate::lint::namespace_objects::resource_names;
+use crate::lint::sink::FindingSink;
+use crate::names::join_names;
+use crate::pod::Pod;
+
+/// Role of an `MPIJob` that starts the ranks.
+const LAUNCHER: &str = "Launcher";
+/// Role of the ranks.
+const WORKER: &str = "Worker";
+/// Kind of Volcano with a minimum of its own.
+const VOLCANO_JOB: &str = "Job";
+/// Policy by which the launcher is created when all workers are ready.
+const AFTER_WORKERS: &str = "WaitForWorkersReady";
+
+/// How to fix a gang that contains a launcher that is created later.
+const FIX_LAUNCHER: &str =
+    "set runPolicy.schedulingPolicy.minAvailable to the number of workers, or launcherCreationPolicy to AtStartup";
+
+/// TR010: the workers wait for a launcher that is created after them.
+pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    let is_late =
+        workload.raw.get("spec").and_then(|spec| json::text(spec, "launcherCreationPolicy")) == Some(AFTER_WORKERS);
+    let workers = workload.roles.iter().find(|role| role.name == WORKER);
+    let Some((worker, workers)) = workers.and_then(|worker| Some((worker, worker.replicas?))) else { return };
+    if !is_late || role.name != LAUNCHER {
+        return;
+    }
+    let policy = workload.scheduling_policy("minAvailable").and_then(Value::as_u64);
+    let by_group = workload.objects.group(worker.original).and_then(|(_, group)| group.min_members);
+    let reason = match policy.or(by_group) {
+        Some(minimum) if minimum > workers => {
+            format!("the gang needs {minimum} pods, but only {workers} workers exist")
+        }
+        // The operator counts the launcher by default.
+        None if has_policy(workload) => {
+            format!("the operator's gang has {} pods, with the launcher", workers.saturating_add(1))
+        }
+        _ => return,
+    };
+    let severity = if policy.or(by_group).is_some() { Severity::Error } else { Severity::Warning };
+    let message = format!("{reason} before the launcher is created, which waits for the workers ({AFTER_WORKERS})");
+    findings.push_with_fix(severity, "/spec", message, FIX_LAUNCHER);
+}
+
+/// TR011: a gang needs more pods than the job has.
+pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    let Some(pods) = WorkloadManifest::pods(workload.roles.iter()) else { return };
+    let is_first = workload.roles.first().is_some_and(|first| first.name == role.name);
+    let by_task = || workload.raw.get("spec")?.get("minAvailable").filter(|_| workload.kind() == VOLCANO_JOB);
+    let own = workload.scheduling_policy("minAvailable").or_else(by_task).and_then(Value::as_u64);
+    if let Some(minimum) = own.filter(|minimum| *minimum > pods && is_first) {
+        findings.push("/spec", format!("minAvailable is {minimum}, but the job has {pods} pods: none starts"));
+        return;
+    }
+    let Some((name, group)) = workload.objects.group(role.original) else { return };
+    let members = members(workload, role.original);
+    let is_first = members.first().is_some_and(|first| first.name == role.name);
+    let Some(members) = WorkloadManifest::pods(members.into_iter()).filter(|_| is_first) else { return };
+    if let Some(minimum) = group.min_members.filter(|minimum| *minimum > members) {
+        // Pods of other workloads may be members too.
+        let message = format!("PodGroup {name} requires {minimum} pods, but the job has {members}: none starts");
+        findings.push_as(Severity::Warning, "/metadata", message);
+    }
+}
+
+/// TR012: the reserved resources do not contain the devices that trainmesh adds.
+pub(crate) fn unreserved_devices(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    let by_policy =
+        || Some(("schedulingPolicy".to_owned(), resource_names(workload.scheduling_policy("minResources"))?));
+    let by_group = || {
+        let (name, group) = workload.objects.group(role.original)?;
+        Some((format!("PodGroup {name}"), group.min_resources.clone()?))
+    };
+    let Some((owner, reserved)) = by_policy().or_else(by_group) else { return };
+    let requests = |pod: Pod<'_>| pod.raw().get("spec").map(Requests::from_pod_spec).unwrap_or_default();
+    let (before, after) = (requests(role.original), requests(role.patched));
+    let added = after.excess_over(&before);
+    let missing: Vec<&str> =
+        added.devices().map(|(name, _)| name).filter(|name| !reserved.iter().any(|known| known == name)).collect();
+    if !missing.is_empty() {
+        let message = format!("minResources of {owner} does not reserve {}, which trainmesh adds", join_names(missing));
+        findings.push("/spec", message);
+    }
+}
+
+/// TR013: the pods of one gang have different schedulers.
+pub(crate) fn mixed_schedulers(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    let members = members(workload, role.original);
+    let Some(first) = members.first() else { return };
+    let (own, other) = (scheduler(role.original), scheduler(first.original));
+    if own != other {
+        let names: BTreeSet<&str> = members.iter().map(|member| scheduler(member.original)).collect();
+        let message = format!(
+            "the pods of the gang have the schedulers {}: each sees a part of the gang, and waits for the rest",
+            join_names(names)
+        );
+        findings.push("/spec/schedulerName", message);
+    }
+}
+
+/// Returns the roles whose pods name the same gang as `pod`; none if it names none.
+fn members<'a>(workload: &WorkloadManifest<'a>, pod: Pod<'_>) -> Vec<&'a RolePods<'a>> {
+    let named =
+        |pod| GangMode::WITH_OBJECTS.into_iter().find_map(|mode| Some((mode, mode.gang_named_by(pod)?.to_owned())));
+    let Some(own) = named(pod) else { return Vec::new() };
+    workload.roles.iter().filter(|role| named(role.original).as_ref() == Some(&own)).collect()
+}
+
+fn scheduler(pod: Pod<'_>) -> &str {
+    let name = pod.spec().and_then(|spec| spec.get("schedulerName")).and_then(Value::as_str);
+    name.filter(|name| !name.is_empty()).unwrap_or("default-scheduler")
+}
+
+/// Returns true if the manifest has a scheduling policy, so that its author expects a gang.
+fn has_policy(workload: &WorkloadManifest<'_>) -> bool {
+    let policy = workload.raw.get("spec").and_then(|spec| spec.get("runPolicy")?.get("schedulingPolicy"));
+    policy.and_then(Value::as_object).is_some_and(|policy| !policy.is_empty())
+}

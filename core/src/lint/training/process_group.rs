@@ -1,0 +1,200 @@
+//! The process group of torchrun: TR001, TR007 and TR008.
+
+use super::service::check_service;
+use super::{Agent, RolePods, WorkloadManifest, words};
+use crate::finding::Severity;
+use crate::lint::context::CheckContext;
+use crate::lint::sink::FindingSink;
+use crate::pod::node_range;
+
+const NODES: &str = "PET_NNODES";
+const BACKEND: &str = "PET_RDZV_BACKEND";
+pub(super) const ENDPOINT: &str = "PET_RDZV_ENDPOINT";
+const IDENTIFIER: &str = "PET_RDZV_ID";
+const MASTER_ADDRESS: &str = "PET_MASTER_ADDR";
+const MASTER_PORT: &str = "PET_MASTER_PORT";
+
+/// Backend without a store of its own: the agents use the address of the master.
+const STATIC: &str = "static";
+/// Backend with a store in one of the agents.
+const C10D: &str = "c10d";
+/// Label with the number of Jobs of a role in a `JobSet`.
+const REPLICATED_JOBS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
+/// Kinds whose pods may run separate programs, each with a group of its own.
+const MAY_BE_INDEPENDENT: [&str; 2] = ["Job", "JobSet"];
+/// Kind whose roles form one process group.
+const ONE_GROUP: &str = "PyTorchJob";
+
+/// How to fix an address that only its own pod reaches.
+const FIX_ADDRESS: &str = "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0";
+
+/// TR001: the roles of a job have different settings, or a Service does not lead to them.
+pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    check_service(workload, role, findings);
+    if workload.kind() != ONE_GROUP {
+        return;
+    }
+    let agents = workload.agents();
+    let Some(first) = agents.first() else { return };
+    for agent in agents.iter().filter(|agent| agent.role.name == role.name) {
+        if let Some((name, other, value)) = difference(first, agent) {
+            let option = option(name);
+            let message = format!(
+                "container {}: {option} is {value}, but {other} for {}: the ranks never meet",
+                agent.container.name(),
+                first.role.name
+            );
+            findings.push(agent.field(name), message);
+        }
+    }
+}
+
+/// TR007: `--nnodes` differs from the number of pods.
+pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    if !role.is_rank() {
+        return;
+    }
+    for agent in role.agents() {
+        let Some((min, max)) = agent.settings.flag(NODES).and_then(node_range) else { continue };
+        let Some(sizes) = group_sizes(workload, role) else { continue };
+        let is_alone = max == 1 && MAY_BE_INDEPENDENT.contains(&workload.kind());
+        let Some(largest) = sizes.iter().max().filter(|largest| **largest > 0) else { continue };
+        if is_alone || sizes.iter().any(|size| (min..=max).contains(size)) {
+            continue;
+        }
+        let text = if min == max { min.to_string() } else { format!("{min}:{max}") };
+        let name = agent.container.name();
+        let pods = if *largest == 1 { "1 pod".to_owned() } else { format!("{largest} pods") };
+        if min > *largest {
+            let message = format!("container {name}: --nnodes={text}, but the job has {pods}: the group never forms");
+            findings.push(agent.field(NODES), message);
+        } else {
+            let message = format!("container {name}: --nnodes={text}, but the job has {pods}: some take no part");
+            findings.push_as(Severity::Warning, agent.field(NODES), message);
+        }
+    }
+}
+
+/// TR008: the address of the rendezvous has no host, or is that of each pod itself.
+pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    if !role.is_rank() {
+        return;
+    }
+    let agents = workload.agents();
+    for agent in role.agents() {
+        let name = agent.container.name();
+        let backend = agent.setting(BACKEND);
+        let endpoint = agent.setting(ENDPOINT);
+        if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.starts_with(':')) {
+            let message = format!("container {name}: the endpoint {endpoint} has no host: torchrun rejects it");
+            findings.push_with_fix(Severity::Error, agent.field(ENDPOINT), message, FIX_ADDRESS);
+            continue;
+        }
+        let has_peers = agent.setting(NODES).and_then(node_range).is_some_and(|(_, max)| max > 1)
+            && WorkloadManifest::pods(workload.ranks()).is_some_and(|pods| pods > 1);
+        if !has_peers || is_standalone(&agent) {
+            continue;
+        }
+        // The address is that of each pod, unless one pod has it and the others name that pod.
+        let is_shared =
+            role.replicas.is_some_and(|pods| pods > 1) || agents.iter().all(|agent| loopback(agent).is_some());
+        match loopback(&agent).filter(|_| is_shared) {
+            Some((setting, address)) => {
+                let option = option(setting);
+                let message = format!("container {name}: {option} is {address}, the pod itself: the pods never meet");
+                findings.push_with_fix(Severity::Error, agent.field(setting), message, FIX_ADDRESS);
+            }
+            None if backend == Some(C10D) && endpoint.is_none() && !agent.settings.is_computed(ENDPOINT) => {
+                let message = format!(
+                    "container {name}: the backend c10d without an endpoint uses localhost: the pods never meet"
+                );
+                findings.push_with_fix(Severity::Error, agent.field(BACKEND), message, FIX_ADDRESS);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Returns the first setting of which two agents have different known values.
+fn difference<'a>(first: &'a Agent<'_>, other: &'a Agent<'_>) -> Option<(&'static str, &'a str, &'a str)> {
+    fn port<'a>(agent: &'a Agent<'_>, name: &str) -> Option<&'a str> {
+        let value = agent.setting(name)?;
+        value.rsplit_once(':').map(|(_, port)| port)
+    }
+    fn backend<'a>(agent: &'a Agent<'_>) -> Option<&'a str> {
+        let is_known = !agent.settings.is_computed(BACKEND);
+        is_known.then(|| agent.setting(BACKEND).unwrap_or(STATIC))
+    }
+    let differ = |name: &'static str, values: (Option<&'a str>, Option<&'a str>)| {
+        let (first, other) = (values.0?, values.1?);
+        (first != other).then_some((name, first, other))
+    };
+    let backends = (backend(first), backend(other));
+    if let Some(found) = differ(BACKEND, backends) {
+        return Some(found);
+    }
+    if backends.0? == STATIC {
+        return differ(MASTER_PORT, (master_port(first), master_port(other)));
+    }
+    differ(IDENTIFIER, (first.setting(IDENTIFIER), other.setting(IDENTIFIER)))
+        .or_else(|| differ(ENDPOINT, (port(first, ENDPOINT), port(other, ENDPOINT))))
+}
+
+/// Returns the port of the master that the agent uses with the backend `static`.
+fn master_port<'a>(agent: &'a Agent<'_>) -> Option<&'a str> {
+    let settings = &agent.settings;
+    let is_computed = [MASTER_PORT, ENDPOINT].iter().any(|name| settings.is_computed(name));
+    let by_endpoint = || settings.flag(ENDPOINT)?.rsplit_once(':').map(|(_, port)| port);
+    if is_computed { None } else { by_endpoint().or_else(|| agent.setting(MASTER_PORT)) }
+}
+
+/// Returns the setting by which the agent uses an address of its own pod, and the address.
+fn loopback<'a>(agent: &'a Agent<'_>) -> Option<(&'static str, &'a str)> {
+    let is_static = agent.setting(BACKEND).unwrap_or(STATIC) == STATIC && !agent.settings.is_computed(BACKEND);
+    let master = || Some((MASTER_ADDRESS, agent.setting(MASTER_ADDRESS).filter(|_| is_static)?));
+    let (setting, value) = match agent.setting(ENDPOINT) {
+        Some(endpoint) => (ENDPOINT, endpoint),
+        None if agent.settings.is_computed(ENDPOINT) => return None,
+        None => master()?,
+    };
+    is_loopback(host(value)).then_some((setting, value))
+}
+
+/// Returns the host of an address with a port.
+pub(super) fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host == "::1" || host.starts_with("127.")
+}
+
+fn is_standalone(agent: &Agent<'_>) -> bool {
+    words(agent.container).any(|word| word == "--standalone") || agent.settings.variable("PET_STANDALONE").is_some()
+}
+
+/// Returns the numbers of pods that may form a group with those of `role`; `None` if one of them is unknown.
+fn group_sizes(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<Vec<u64>> {
+    let of_role = role.replicas?;
+    let has_agents = |role: &&RolePods<'_>| role.agents().next().is_some();
+    let mut sizes = vec![
+        of_role,
+        WorkloadManifest::pods(workload.ranks().filter(has_agents))?,
+        WorkloadManifest::pods(workload.ranks())?,
+    ];
+    let jobs = role.original.label(REPLICATED_JOBS).and_then(|jobs| jobs.parse::<u64>().ok());
+    sizes.extend(jobs.and_then(|jobs| of_role.checked_div(jobs)));
+    if let Some(gang) = workload.gang {
+        sizes.push(gang.shape.roles.iter().fold(0, |sum, role| sum.saturating_add(role.size)));
+    }
+    Some(sizes)
+}
+
+/// Returns the option of torchrun for a variable.
+fn option(variable: &str) -> String {
+    let name = variable.strip_prefix("PET_").unwrap_or(variable).replace('_', "-");
+    format!("--{}", name.to_ascii_lowercase())
+}

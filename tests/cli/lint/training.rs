@@ -1,0 +1,103 @@
+//! Checks of training jobs as a whole, in `trainmesh lint` and `trainmesh preview`.
+
+use std::fs;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use trainmesh_testing::cli::{assert_exit, trainmesh};
+
+/// A job whose label has no effect, and whose group never forms.
+const JOB: &str = "\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata:
+  name: llama
+  labels:
+    sidecar.istio.io/inject: \"false\"
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: i
+            args: [torchrun, --nnodes=4, train.py]
+";
+
+/// A job with checkpoints on a claim, which the second file defines.
+const CLAIM_JOB: &str = "\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+          containers: [{name: pytorch, image: i}]
+";
+const CLAIM: &str = "\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce]}
+";
+
+const TR007: &str = "TR007 E container pytorch: --nnodes=4, but the job has 2 pods: the group never forms";
+const TR006: &str = "warning: stdin: document 1, line 6: TR006: PyTorchJob default/llama: sidecar.istio.io/inject has no effect in \
+                     .metadata.labels: move it to .spec.pytorchReplicaSpecs.Worker.template.metadata.labels\n";
+
+#[rstest]
+#[case::lint(&["lint", "-f", "-"], 1, &[TR007, "stdin:16 /spec/containers/0/args", "; 1 manifest warning\n"])]
+#[case::preview(&["preview", "-f", "-"], 0, &[TR007])]
+#[case::namespace_that_is_not_opted_in(&["preview", "-f", "-", "--namespace-labels", "a=b"], 0, &[TR007])]
+fn findings_are_shown(#[case] arguments: &[&str], #[case] code: i32, #[case] output: &[&str]) {
+    assert_exit(&trainmesh(arguments, JOB), code, output, TR006);
+}
+
+#[test]
+fn json_and_sarif_contain_the_findings() {
+    let report =
+        |format| -> Value { serde_json::from_str(&trainmesh(&["lint", "-f", "-", "-o", format], JOB).stdout).unwrap() };
+    let found = &report("json")["results"][0]["lint"][0];
+    assert_eq!(
+        (&found["id"], &found["line"], &found["link"]),
+        (&json!("TR007"), &json!(16), &json!("docs/lint.md#tr007"))
+    );
+    let results = report("sarif")["runs"][0]["results"].clone();
+    let codes: Vec<&str> =
+        results.as_array().unwrap().iter().map(|result| result["ruleId"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["TR007", "FP021", "TR006"]);
+}
+
+#[test]
+fn other_files_of_the_input_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.yaml", CLAIM_JOB), ("z.yaml", CLAIM)] {
+        fs::write(directory.path().join(name), text).unwrap();
+    }
+    let run = trainmesh(&["lint", "-f", directory.path().to_str().unwrap(), "--fail-on", "W"], "");
+    assert_exit(&run, 1, &["TR003 W 2 pods use claim data, which is ReadWriteOnce"], "");
+    let run = trainmesh(&["lint", "-f", "-", "--fail-on", "W"], CLAIM_JOB);
+    assert_exit(&run, 0, &["W: 0"], "");
+}
+
+#[test]
+fn checks_are_disabled_by_the_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.yaml");
+    let config = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric: {lint: {disable: [TR006, TR007]}}\n";
+    fs::write(&path, config).unwrap();
+    let run = trainmesh(&["lint", "-f", "-", "--config", path.to_str().unwrap(), "--fail-on", "W"], JOB);
+    assert_exit(&run, 0, &["W: 0"], "");
+    assert!(!run.stdout.contains("TR007") && !run.stderr.contains("TR006"), "{run:#?}");
+    fs::write(&path, config.replace("TR007", "TR999")).unwrap();
+    let run = trainmesh(&["lint", "-f", "-", "--config", path.to_str().unwrap()], JOB);
+    let expected = "expected a check from FP001 to FP059 or from TR001 to TR013, found \"TR999\"";
+    assert_exit(&run, 2, &[], expected);
+}

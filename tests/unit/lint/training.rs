@@ -1,0 +1,638 @@
+//! Checks of training jobs as a whole: each with a manifest that triggers it and one that almost does.
+
+use rstest::rstest;
+use serde_json::Value;
+use trainmesh_core::config::{CheckId, Configuration};
+use trainmesh_core::finding::Finding;
+use trainmesh_core::manifest::Document;
+use trainmesh_core::preview::{DocumentPreview, ManifestContext, PodReport, Preview};
+use trainmesh_core::yaml;
+
+/// Returns the findings about the training jobs of a manifest with several documents: the code and the message.
+pub fn lint(text: &str) -> Vec<(String, String)> {
+    lint_with(Configuration::embedded(), text)
+}
+
+fn lint_with(configuration: Configuration, text: &str) -> Vec<(String, String)> {
+    let parse = |part: &str| yaml::parse(part).unwrap_or_else(|error| panic!("{error}: {part}"));
+    let documents = text.split("---\n").map(|part| Document::generated("a.yaml", parse(part)));
+    let documents: Vec<Document> = documents.collect();
+    let mut context = ManifestContext::new(None);
+    for document in &documents {
+        context.add(document, "team");
+    }
+    let preview = Preview::new(configuration, context, "team".to_owned());
+    let mut found = Vec::new();
+    for document in &documents {
+        let Ok(DocumentPreview::Pods { reports, warnings, .. }) = preview.document(document) else { continue };
+        for report in &reports {
+            let findings = preview.lint(report);
+            let training = findings.iter().filter(|finding| is_training(finding.code));
+            found.extend(training.map(|finding| message(finding, report)));
+        }
+        let warnings = warnings.into_iter().filter_map(|warning| Some((warning.check?.to_owned(), warning.message)));
+        found.extend(warnings.filter(|(code, _)| is_training(code)));
+    }
+    found
+}
+
+/// Returns the code and the message of a finding, whose field must exist, or its parent.
+fn message(finding: &Finding, report: &PodReport) -> (String, String) {
+    let field = finding.subject.as_str();
+    let (parent, _) = field.rsplit_once('/').unwrap_or_default();
+    assert!(report.original.pointer(parent).is_some(), "{} has no field {field}", report.original);
+    (finding.code.to_owned(), finding.message.to_string())
+}
+
+fn is_training(code: &str) -> bool {
+    CheckId::parse(code).is_some_and(CheckId::is_training)
+}
+
+fn check(id: &str, text: &str, expected: Option<&str>) {
+    let found = lint(text);
+    let message = found.iter().find(|(code, _)| code == id).map(|(_, message)| message.as_str());
+    assert_eq!(message, expected, "{found:#?}\n{text}");
+}
+
+/// Returns a `PyTorchJob` whose roles have this number of pods, and these fields in their container.
+fn job(roles: &[(&str, u64, &str)]) -> String {
+    kubeflow("", roles, "")
+}
+
+/// Like [`job`], with fields of the spec and of the pods.
+fn kubeflow(spec: &str, roles: &[(&str, u64, &str)], pod: &str) -> String {
+    let role = |(name, replicas, container): &(&str, u64, &str)| {
+        format!(
+            "    {name}: {{replicas: {replicas}, template: {{spec: {{{pod} containers: [{{name: pytorch, image: i, {container}}}]}}}}}}\n"
+        )
+    };
+    let roles: String = roles.iter().map(role).collect();
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: llama}}\nspec:\n  pytorchReplicaSpecs:\n{roles}{spec}"
+    )
+}
+
+/// Returns a `JobSet` with `jobs` Jobs of `pods` pods each.
+fn job_set(jobs: u64, pods: u64, spec: &str, job: &str, container: &str) -> String {
+    format!(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{name: llama}}\nspec:\n  {spec}\n  replicatedJobs:\n  \
+         - name: node\n    replicas: {jobs}\n    template: {{spec: {{{job} parallelism: {pods}, completions: {pods}, template: \
+         {{spec: {{restartPolicy: Never, containers: [{{name: a, image: i, {container}}}]}}}}}}}}\n"
+    )
+}
+
+/// Returns a `Volcano` Job of two tasks with a task's fields each, and fields of the spec.
+fn volcano(spec: &str, master: &str, worker: &str) -> String {
+    format!(
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {{name: llama}}\nspec:\n  {spec}\n  tasks:\n  \
+         - {{name: master, replicas: 1, {master}}}\n  - {{name: worker, replicas: 3, {worker}}}\n"
+    )
+}
+
+fn torchrun(options: &str) -> String {
+    format!("args: [torchrun, {options} train.py]")
+}
+
+fn workers(pods: u64, options: &str) -> String {
+    job(&[("Worker", pods, &torchrun(options))])
+}
+
+fn pair(master: &str, worker: &str) -> String {
+    job(&[("Master", 1, &torchrun(master)), ("Worker", 2, &torchrun(worker))])
+}
+
+const STATIC: &str = "the ranks never meet";
+
+#[rstest]
+#[case::port(
+    pair("--master-port=29500,", "--master_port, '29501',"),
+    Some("container pytorch: --master-port is 29501, but 29500 for Master: the ranks never meet")
+)]
+#[case::port_of_the_operator(
+    pair("", "--master-port=29501,"),
+    Some("container pytorch: --master-port is 29501, but 23456 for Master: the ranks never meet")
+)]
+#[case::backend(
+    pair("--rdzv-backend=c10d,", "--rdzv-backend=etcd-v2,"),
+    Some("container pytorch: --rdzv-backend is etcd-v2, but c10d for Master: the ranks never meet")
+)]
+#[case::identifier(
+    pair("--rdzv-backend=c10d, --rdzv-id=a,", "--rdzv-backend=c10d, --rdzv-id=b,"),
+    Some("container pytorch: --rdzv-id is b, but a for Master: the ranks never meet")
+)]
+#[case::endpoint(
+    pair(
+        "--rdzv-backend=c10d, '--rdzv-endpoint=localhost:1',",
+        "--rdzv-backend=c10d, '--rdzv-endpoint=llama-master-0:2',"
+    ),
+    Some("container pytorch: --rdzv-endpoint is 2, but 1 for Master: the ranks never meet")
+)]
+#[case::the_master_by_its_own_name(
+    pair(
+        "--rdzv-backend=c10d, '--rdzv-endpoint=localhost:1',",
+        "--rdzv-backend=c10d, '--rdzv-endpoint=llama-master-0:1',"
+    ),
+    None
+)]
+#[case::unused_port(pair("--rdzv-backend=c10d, --master-port=1,", "--rdzv-backend=c10d, --master-port=2,"), None)]
+#[case::computed(pair("--master-port=29500,", "--master-port=$PORT,"), None)]
+#[case::computed_backend(pair("--rdzv-backend=$BACKEND,", ""), None)]
+#[case::a_condition_selects_one(
+    job(&[("Master", 1, &torchrun("--master-port=1,")), ("Worker", 1, "command: [sh, -c, 'if a; then torchrun --master-port=1 a.py; else torchrun --master-port=2 a.py; fi']")]),
+    None
+)]
+#[case::same(pair("--master-port=29500,", "--master-port=29500,"), None)]
+#[case::another_program(job(&[("Master", 1, "args: [python, --master-port=1]"), ("Worker", 1, "args: [python, --master-port=2]")]), None)]
+fn tr001_settings_of_the_roles(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR001", &text, expected);
+    assert_eq!(expected.is_some(), expected.is_some_and(|message| message.ends_with(STATIC)));
+}
+
+/// Returns an indexed Job that names the Service `rank0`, and this Service.
+fn job_with_service(address: &str, service: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: llama}}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
+         template:\n    metadata: {{labels: {{app: llama}}}}\n    spec:\n      restartPolicy: Never\n      containers:\n      - name: a\n        \
+         image: i\n        ports: [{{name: c10d, containerPort: 23456}}]\n        env: [{{name: MASTER_ADDR, value: {address}}}, \
+         {{name: MASTER_PORT, value: '29500'}}]\n---\napiVersion: v1\nkind: Service\nmetadata: {{name: rank0}}\nspec: {{{service}}}\n"
+    )
+}
+
+#[rstest]
+#[case::another_selector(
+    "rank0",
+    "clusterIP: None, selector: {app: lama}",
+    Some("container a: MASTER_ADDR names Service rank0, which selects no pod of the job")
+)]
+#[case::qualified(
+    "rank0.team.svc.cluster.local",
+    "clusterIP: None, selector: {app: lama}",
+    Some("container a: MASTER_ADDR names Service rank0, which selects no pod of the job")
+)]
+#[case::another_namespace("rank0.other", "clusterIP: None, selector: {app: lama}", None)]
+#[case::another_service("rank1", "clusterIP: None, selector: {app: lama}", None)]
+#[case::selected("rank0", "clusterIP: None, selector: {app: llama}", None)]
+#[case::one_index(
+    "rank0",
+    "clusterIP: None, selector: {app: llama, batch.kubernetes.io/job-completion-index: '1'}",
+    None
+)]
+#[case::own_endpoints("rank0", "clusterIP: None", None)]
+#[case::other_port(
+    "rank0",
+    "selector: {app: llama}, ports: [{port: 23456}]",
+    Some("container a: MASTER_PORT is 29500, which Service rank0 does not forward")
+)]
+#[case::any_port_of_a_headless_service(
+    "rank0",
+    "clusterIP: None, selector: {app: llama}, ports: [{port: 23456}]",
+    None
+)]
+#[case::external("rank0", "type: ExternalName, ports: [{port: 23456}]", None)]
+#[case::port("rank0", "selector: {app: llama}, ports: [{port: 29500}]", None)]
+#[case::target(
+    "rank0",
+    "selector: {app: llama}, ports: [{port: 29500, targetPort: 1}]",
+    Some("container a: MASTER_PORT is 29500, which Service rank0 forwards to port 1 of the pods")
+)]
+#[case::named_target(
+    "rank0",
+    "selector: {app: llama}, ports: [{port: 29500, targetPort: c10d}]",
+    Some("container a: MASTER_PORT is 29500, which Service rank0 forwards to port 23456 of the pods")
+)]
+#[case::unknown_target("rank0", "selector: {app: llama}, ports: [{port: 29500, targetPort: other}]", None)]
+fn tr001_service_of_rank_0(#[case] address: &str, #[case] service: &str, #[case] expected: Option<&str>) {
+    check("TR001", &job_with_service(address, service), expected);
+}
+
+const CHECKPOINTS: &str = "args: [--checkpoint-dir=/data/ckpt]";
+
+#[rstest]
+#[case::never(
+    job(&[("Worker", 2, CHECKPOINTS)]).replace("template", "restartPolicy: Never, template"),
+    Some("restartPolicy: Never: the job fails with its first rank, although it writes checkpoints to /data/ckpt")
+)]
+#[case::exit_code(job(&[("Worker", 2, CHECKPOINTS)]).replace("template", "restartPolicy: ExitCode, template"), None)]
+#[case::default(job(&[("Worker", 2, CHECKPOINTS)]), None)]
+#[case::without_checkpoints(job(&[("Worker", 2, "args: [a]")]).replace("template", "restartPolicy: Never, template"), None)]
+#[case::reads_a_checkpoint(
+    job(&[("Worker", 2, "args: [--load-checkpoint=/data/ckpt]")]).replace("template", "restartPolicy: Never, template"),
+    None
+)]
+#[case::job_set(
+    job_set(2, 1, "", "backoffLimit: 0,", CHECKPOINTS),
+    Some(
+        "backoffLimit: 0 without a failurePolicy: the job fails with its first rank, although it writes checkpoints to /data/ckpt"
+    )
+)]
+#[case::job_set_with_restarts(job_set(2, 1, "failurePolicy: {maxRestarts: 3}", "backoffLimit: 0,", CHECKPOINTS), None)]
+#[case::job_set_with_retries(job_set(2, 1, "", "", CHECKPOINTS), None)]
+#[case::volcano(
+    volcano("", "template: {spec: {containers: [{name: a}]}}", &format!("template: {{spec: {{restartPolicy: Never, containers: [{{name: a, {CHECKPOINTS}}}]}}}}")),
+    Some(
+        "restartPolicy: Never without a policy that restarts: the job fails with its first rank, although it writes checkpoints to /data/ckpt"
+    )
+)]
+#[case::volcano_with_a_policy(
+    volcano("policies: [{event: PodFailed, action: RestartJob}]", "template: {spec: {containers: [{name: a}]}}", &format!("template: {{spec: {{restartPolicy: Never, containers: [{{name: a, {CHECKPOINTS}}}]}}}}")),
+    None
+)]
+#[case::volcano_with_a_policy_of_the_task(
+    volcano("", "template: {spec: {containers: [{name: a}]}}", &format!("policies: [{{event: PodFailed, action: RestartTask}}], template: {{spec: {{restartPolicy: Never, containers: [{{name: a, {CHECKPOINTS}}}]}}}}")),
+    None
+)]
+fn tr002_checkpoints_without_a_restart(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR002", &text, expected);
+}
+
+fn with_claim(pods: u64, mode: &str, pod: &str) -> String {
+    let pod = format!("{pod} volumes: [{{name: data, persistentVolumeClaim: {{claimName: data}}}}],");
+    format!(
+        "{}---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: data}}\nspec: {{accessModes: [{mode}], \
+         storageClassName: fast-nfs}}\n",
+        kubeflow("", &[("Worker", pods, "args: [a]")], &pod)
+    )
+}
+
+#[rstest]
+#[case::several(
+    with_claim(2, "ReadWriteOnce", ""),
+    Some("2 pods use claim data, which is ReadWriteOnce: all run on one node, or some never start")
+)]
+#[case::one_pod(
+    with_claim(2, "ReadWriteOncePod", ""),
+    Some("2 pods use claim data, which is ReadWriteOncePod: all but one stay Pending")
+)]
+#[case::single(with_claim(1, "ReadWriteOnce", ""), None)]
+#[case::many(with_claim(2, "ReadWriteMany", ""), None)]
+#[case::either(with_claim(2, "ReadWriteOnce, ReadWriteMany", ""), None)]
+#[case::one_node(with_claim(2, "ReadWriteOnce", "nodeSelector: {kubernetes.io/hostname: a},"), None)]
+#[case::named_node(with_claim(2, "ReadWriteOnce", "nodeName: a,"), None)]
+#[case::beside_each_other(
+    with_claim(
+        2,
+        "ReadWriteOnce",
+        "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname}]}},"
+    ),
+    None
+)]
+#[case::another_claim(with_claim(2, "ReadWriteOnce", "").replace("metadata: {name: data}", "metadata: {name: other}"), None)]
+fn tr003_claim_of_several_pods(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR003", &text, expected);
+}
+
+#[rstest]
+#[case::claim(with_claim(9, "ReadWriteMany", ""), Some("9 pods share the NFS volume data"))]
+#[case::few(with_claim(8, "ReadWriteMany", ""), None)]
+#[case::another_class(with_claim(9, "ReadWriteMany", "").replace("fast-nfs", "lustre"), None)]
+#[case::volume(
+    kubeflow("", &[("Master", 1, "args: [a]"), ("Worker", 8, "args: [a]")], "volumes: [{name: a, nfs: {server: s, path: /}}],"),
+    Some("9 pods share the NFS volume a")
+)]
+fn tr004_nfs(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR004", &text, expected);
+}
+
+/// Returns a job whose container has these fields, with an emptyDir `out`, a claim `data`, and other containers.
+fn with_volumes(container: &str, others: &str) -> String {
+    let pod = format!(
+        "volumes: [{{name: out, emptyDir: {{}}}}, {{name: ckpts, emptyDir: {{}}}}, {{name: data, persistentVolumeClaim: \
+         {{claimName: d}}}}], {others}"
+    );
+    kubeflow("", &[("Worker", 2, container)], &pod)
+}
+
+const MOUNTS: &str = "volumeMounts: [{name: out, mountPath: /out}, {name: data, mountPath: /out/data}]";
+
+#[rstest]
+#[case::option(
+    with_volumes(&format!("args: [a, --checkpoint-dir, /out/a], {MOUNTS}"), ""),
+    Some("container pytorch: --checkpoint-dir at /out/a is on volume out, an emptyDir, which is deleted with the pod")
+)]
+#[case::variable(
+    with_volumes(&format!("env: [{{name: CKPT_DIR, value: /out}}], {MOUNTS}"), ""),
+    Some("container pytorch: CKPT_DIR at /out is on volume out, an emptyDir, which is deleted with the pod")
+)]
+#[case::volume(
+    with_volumes("volumeMounts: [{name: ckpts, mountPath: /a}]", ""),
+    Some("container pytorch: the mount at /a is on volume ckpts, an emptyDir, which is deleted with the pod")
+)]
+#[case::read_only(with_volumes("volumeMounts: [{name: ckpts, mountPath: /a, readOnly: true}]", ""), None)]
+#[case::on_the_claim(with_volumes(&format!("args: [a, --checkpoint-dir=/out/data/a], {MOUNTS}"), ""), None)]
+#[case::next_to_the_volume(with_volumes(&format!("args: [a, --checkpoint-dir=/output], {MOUNTS}"), ""), None)]
+#[case::reads(with_volumes(&format!("args: [a, --resume-from-checkpoint=/out/a], {MOUNTS}"), ""), None)]
+#[case::relative(with_volumes(&format!("args: [a, --checkpoint-interval=100], {MOUNTS}"), ""), None)]
+#[case::copied_by_a_sidecar(
+    with_volumes(&format!("args: [a, --checkpoint-dir=/out/a], {MOUNTS}"), "initContainers: [{name: copy, volumeMounts: [{name: out, mountPath: /a}]}],"),
+    None
+)]
+fn tr005_checkpoints_in_the_pod(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR005", &text, expected);
+}
+
+fn labeled(metadata: &str) -> String {
+    job(&[("Worker", 2, "args: [a]")]).replace("name: llama}", &format!("name: llama, {metadata}}}"))
+}
+
+#[rstest]
+#[case::istio(
+    labeled("labels: {sidecar.istio.io/inject: 'false'}"),
+    Some(
+        "PyTorchJob team/llama: sidecar.istio.io/inject has no effect in .metadata.labels: move it to \
+         .spec.pytorchReplicaSpecs.Worker.template.metadata.labels"
+    )
+)]
+#[case::traffic(
+    labeled("annotations: {traffic.sidecar.istio.io/excludeInboundPorts: '29500'}"),
+    Some(
+        "PyTorchJob team/llama: traffic.sidecar.istio.io/excludeInboundPorts has no effect in .metadata.annotations: move it to \
+         .spec.pytorchReplicaSpecs.Worker.template.metadata.annotations"
+    )
+)]
+#[case::gang(
+    labeled("labels: {scheduling.x-k8s.io/pod-group: g}"),
+    Some(
+        "PyTorchJob team/llama: scheduling.x-k8s.io/pod-group has no effect in .metadata.labels: move it to \
+         .spec.pytorchReplicaSpecs.Worker.template.metadata.labels"
+    )
+)]
+#[case::read_from_the_job(labeled("labels: {kueue.x-k8s.io/queue-name: q}"), None)]
+#[case::restart_policy(
+    kubeflow("", &[("Worker", 2, "args: [a]")], "restartPolicy: Never,"),
+    Some("restartPolicy: Never of the pod template has no effect: the pods get OnFailure")
+)]
+#[case::same_restart_policy(kubeflow("", &[("Worker", 2, "args: [a]")], "restartPolicy: OnFailure,"), None)]
+#[case::level_of_a_job(job_set(1, 1, "", "", "args: [a]"), None)]
+#[case::copied_by_the_operator(
+    volcano("", "template: {spec: {containers: [{name: a}]}}", "template: {spec: {containers: [{name: a}]}}")
+        .replace("name: llama}", "name: llama, annotations: {volcano.sh/preemptable: 'true'}}"),
+    None
+)]
+fn tr006_settings_on_the_wrong_level(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR006", &text, expected);
+}
+
+#[rstest]
+#[case::too_many(
+    workers(2, "--nnodes=4,"),
+    Some("container pytorch: --nnodes=4, but the job has 2 pods: the group never forms")
+)]
+#[case::too_few(
+    workers(4, "--nnodes=2,"),
+    Some("container pytorch: --nnodes=2, but the job has 4 pods: some take no part")
+)]
+#[case::one_pod(
+    workers(1, "--nnodes=4,"),
+    Some("container pytorch: --nnodes=4, but the job has 1 pod: the group never forms")
+)]
+#[case::range(
+    workers(2, "'--nnodes=3:4',"),
+    Some("container pytorch: --nnodes=3:4, but the job has 2 pods: the group never forms")
+)]
+#[case::within_the_range(workers(2, "'--nnodes=1:4',"), None)]
+#[case::all_roles(pair("--nnodes=3,", "--nnodes=3,"), None)]
+#[case::workers_alone(job(&[("Master", 1, "args: [a]"), ("Worker", 2, &torchrun("--nnodes=2,"))]), None)]
+#[case::computed(workers(2, "--nnodes=$NODES,"), None)]
+#[case::not_a_number(workers(2, "--nnodes=many,"), None)]
+#[case::one_of_several(
+    workers(2, "--nnodes=1,"),
+    Some("container pytorch: --nnodes=1, but the job has 2 pods: some take no part")
+)]
+#[case::independent_pods(job_set(4, 1, "", "", &torchrun("--nnodes=1,")), None)]
+#[case::of_each_job(job_set(4, 2, "", "", &torchrun("--nnodes=2,")), None)]
+#[case::of_all_jobs(job_set(4, 2, "", "", &torchrun("--nnodes=8,")), None)]
+#[case::neither(
+    job_set(4, 2, "", "", &torchrun("--nnodes=16,")),
+    Some("container a: --nnodes=16, but the job has 8 pods: the group never forms")
+)]
+#[case::another_program(job(&[("Worker", 2, "args: [sglang, --nnodes=4]")]), None)]
+#[case::a_single_pod("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, args: [torchrun, --nnodes=2]}]}\n".to_owned(), None)]
+fn tr007_number_of_nodes(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR007", &text, expected);
+}
+
+#[rstest]
+#[case::no_host(
+    workers(2, "'--rdzv-endpoint=:29400',"),
+    Some("container pytorch: the endpoint :29400 has no host: torchrun rejects it")
+)]
+#[case::no_host_of_one_pod(
+    workers(1, "'--rdzv-endpoint=:29400',"),
+    Some("container pytorch: the endpoint :29400 has no host: torchrun rejects it")
+)]
+#[case::loopback(
+    workers(2, "--nnodes=2, --rdzv-backend=c10d, '--rdzv_endpoint=localhost:29400',"),
+    Some("container pytorch: --rdzv-endpoint is localhost:29400, the pod itself: the pods never meet")
+)]
+#[case::static_address(
+    workers(2, "--nnodes=2, --master-addr=127.0.0.1,"),
+    Some("container pytorch: --master-addr is 127.0.0.1, the pod itself: the pods never meet")
+)]
+#[case::no_endpoint(
+    workers(2, "--nnodes=2, --rdzv-backend=c10d,"),
+    Some("container pytorch: the backend c10d without an endpoint uses localhost: the pods never meet")
+)]
+#[case::no_endpoint_by_the_operator(
+    pair("--rdzv-backend=c10d,", "--rdzv-backend=c10d,"),
+    Some("container pytorch: the backend c10d without an endpoint uses localhost: the pods never meet")
+)]
+#[case::of_rank_0(
+    pair(
+        "--nnodes=3, --rdzv-backend=c10d, '--rdzv-endpoint=localhost:1',",
+        "--nnodes=3, --rdzv-backend=c10d, '--rdzv-endpoint=llama-master-0:1',"
+    ),
+    None
+)]
+#[case::of_both_roles(
+    job(&[("Master", 1, &torchrun("--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=localhost:1',")), ("Worker", 1, &torchrun("--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=localhost:1',"))]),
+    Some("container pytorch: --rdzv-endpoint is localhost:1, the pod itself: the pods never meet")
+)]
+#[case::one_node(workers(2, "--nnodes=1, --rdzv-backend=c10d, '--rdzv-endpoint=localhost:0',"), None)]
+#[case::one_pod(workers(1, "--nnodes=1, --rdzv-backend=c10d,"), None)]
+#[case::standalone(workers(2, "--standalone, --rdzv-backend=c10d, --nnodes=2,"), None)]
+#[case::computed(workers(2, "--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=$(MASTER_ADDR):29400',"), None)]
+#[case::another_backend(workers(2, "--nnodes=2, --rdzv-backend=etcd-v2,"), None)]
+#[case::elastic(kubeflow("  elasticPolicy: {rdzvBackend: c10d}\n", &[("Worker", 2, &torchrun(""))], ""), None)]
+#[case::another_host(workers(2, "--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=localhost.example.com:1',"), None)]
+fn tr008_rendezvous_address(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR008", &text, expected);
+}
+
+/// Returns a job with this backend, a Service `etcd` with this selector, and a `StatefulSet` with this image and arguments.
+fn with_etcd(backend: &str, selector: &str, image: &str, arguments: &str) -> String {
+    let spec = format!("  elasticPolicy: {{rdzvBackend: {backend}, rdzvHost: etcd.team.svc, rdzvPort: 2379}}\n");
+    format!(
+        "{}---\napiVersion: v1\nkind: Service\nmetadata: {{name: etcd}}\nspec: {{selector: {{{selector}}}}}\n---\napiVersion: apps/v1\n\
+         kind: StatefulSet\nmetadata: {{name: etcd}}\nspec: {{template: {{metadata: {{labels: {{app: etcd}}}}, spec: {{containers: [{{name: \
+         etcd, image: '{image}', args: [{arguments}]}}]}}}}}}\n",
+        kubeflow(&spec, &[("Worker", 2, &torchrun(""))], "")
+    )
+}
+
+const WITHOUT_V2: &str = "container pytorch: the backend etcd-v2 uses version 2 of etcd's API, which Service etcd \
+                          (quay.io/coreos/etcd:v3.6.9) does not serve";
+
+#[rstest]
+#[case::newer(with_etcd("etcd-v2", "app: etcd", "quay.io/coreos/etcd:v3.6.9", ""), Some(WITHOUT_V2))]
+#[case::disabled(
+    with_etcd("etcd", "app: etcd", "etcd:3.5.1", ""),
+    Some(
+        "container pytorch: the backend etcd uses version 2 of etcd's API, which Service etcd (etcd:3.5.1) does not serve"
+    )
+)]
+#[case::enabled(with_etcd("etcd", "app: etcd", "etcd:3.5.1", "--enable-v2=true"), None)]
+#[case::older(with_etcd("etcd", "app: etcd", "etcd:3.3.8", ""), None)]
+#[case::another_backend(with_etcd("c10d", "app: etcd", "etcd:3.6.9", ""), None)]
+#[case::another_etcd(with_etcd("etcd", "app: other", "etcd:3.6.9", ""), None)]
+#[case::no_selector(with_etcd("etcd", "", "etcd:3.6.9", ""), None)]
+#[case::no_version(with_etcd("etcd", "app: etcd", "etcd", ""), None)]
+fn tr009_store_without_v2(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR009", &text, expected);
+}
+
+/// Returns an `MPIJob` of two workers.
+fn mpi(spec: &str, annotations: &str) -> String {
+    format!(
+        "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {{name: llama}}\nspec:\n  {spec}\n  mpiReplicaSpecs:\n    Launcher: \
+         {{template: {{spec: {{containers: [{{name: a, image: i}}]}}}}}}\n    Worker: {{replicas: 2, template: {{metadata: {{annotations: \
+         {{{annotations}}}}}, spec: {{containers: [{{name: a, image: i}}]}}}}}}\n"
+    )
+}
+
+const WAITS: &str = "launcherCreationPolicy: WaitForWorkersReady";
+
+fn group(minimum: u64) -> String {
+    format!(
+        "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: g}}\nspec: {{minMember: {minimum}}}\n"
+    )
+}
+
+#[rstest]
+#[case::counted(
+    mpi(&format!("{WAITS}\n  runPolicy: {{schedulingPolicy: {{minAvailable: 3}}}}"), ""),
+    Some("the gang needs 3 pods, but only 2 workers exist before the launcher is created, which waits for the workers (WaitForWorkersReady)")
+)]
+#[case::by_default(
+    mpi(&format!("{WAITS}\n  runPolicy: {{schedulingPolicy: {{queue: q}}}}"), ""),
+    Some("the operator's gang has 3 pods, with the launcher before the launcher is created, which waits for the workers (WaitForWorkersReady)")
+)]
+#[case::group_of_the_user(
+    mpi(WAITS, "scheduling.k8s.io/group-name: g") + &group(3),
+    Some("the gang needs 3 pods, but only 2 workers exist before the launcher is created, which waits for the workers (WaitForWorkersReady)")
+)]
+#[case::workers(mpi(&format!("{WAITS}\n  runPolicy: {{schedulingPolicy: {{minAvailable: 2}}}}"), ""), None)]
+#[case::no_gang(mpi(WAITS, ""), None)]
+#[case::at_startup(mpi("runPolicy: {schedulingPolicy: {minAvailable: 3}}", ""), None)]
+fn tr010_launcher_in_the_gang(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR010", &text, expected);
+}
+
+const MEMBER: &str = "template: {metadata: {annotations: {scheduling.k8s.io/group-name: g}}, spec: {containers: [{name: pytorch, image: i}]}}";
+
+fn member_job() -> String {
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: llama}}\nspec:\n  pytorchReplicaSpecs:\n    Master: {{{MEMBER}}}\n    \
+         Worker: {{replicas: 3, {MEMBER}}}\n"
+    )
+}
+
+#[rstest]
+#[case::policy(
+    kubeflow("  runPolicy: {schedulingPolicy: {minAvailable: 4}}\n", &[("Worker", 3, "args: [a]")], ""),
+    Some("minAvailable is 4, but the job has 3 pods: none starts")
+)]
+#[case::all(kubeflow("  runPolicy: {schedulingPolicy: {minAvailable: 3}}\n", &[("Worker", 3, "args: [a]")], ""), None)]
+#[case::volcano(
+    volcano(
+        "minAvailable: 5",
+        "template: {spec: {containers: [{name: a}]}}",
+        "template: {spec: {containers: [{name: a}]}}"
+    ),
+    Some("minAvailable is 5, but the job has 4 pods: none starts")
+)]
+#[case::volcano_of_all(
+    volcano(
+        "minAvailable: 4",
+        "template: {spec: {containers: [{name: a}]}}",
+        "template: {spec: {containers: [{name: a}]}}"
+    ),
+    None
+)]
+#[case::group(member_job() + &group(5), Some("PodGroup g requires 5 pods, but the job has 4: none starts"))]
+#[case::group_of_all(member_job() + &group(4), None)]
+#[case::another_group(member_job() + &group(5).replace("name: g}", "name: h}"), None)]
+#[case::another_scheduler(member_job() + &group(5).replace("volcano.sh/v1beta1", "x-k8s.io/v1alpha1"), None)]
+fn tr011_minimum_above_the_pods(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR011", &text, expected);
+}
+
+/// Returns a job with GPUs and the profile `ib-shared`.
+fn with_fabric(resources: &str) -> String {
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: llama}}\nspec:\n  runPolicy: {{schedulingPolicy: \
+         {{minResources: {resources}}}}}\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: 2\n      template:\n        metadata: {{labels: \
+         {{trainmesh.dev/fabric: ib-shared}}}}\n        spec: {{containers: [{{name: pytorch, image: i, resources: {{limits: \
+         {{nvidia.com/gpu: 8}}}}}}]}}\n"
+    )
+}
+
+#[rstest]
+#[case::policy(
+    with_fabric("{nvidia.com/gpu: 16}"),
+    Some("minResources of schedulingPolicy does not reserve rdma/hca_shared_devices_a, which trainmesh adds")
+)]
+#[case::reserved(with_fabric("{nvidia.com/gpu: 16, rdma/hca_shared_devices_a: 2}"), None)]
+#[case::no_resources(with_fabric("null"), None)]
+#[case::no_profile(with_fabric("{nvidia.com/gpu: 16}").replace("trainmesh.dev/fabric: ib-shared", "a: b"), None)]
+fn tr012_devices_that_trainmesh_adds(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR012", &text, expected);
+}
+
+#[rstest]
+#[case::volcano(
+    volcano(
+        "",
+        "template: {spec: {containers: [{name: a}]}}",
+        "template: {spec: {schedulerName: other, containers: [{name: a}]}}"
+    ),
+    Some(
+        "the pods of the gang have the schedulers other, volcano: each sees a part of the gang, and waits for the rest"
+    )
+)]
+#[case::one(
+    volcano("", "template: {spec: {containers: [{name: a}]}}", "template: {spec: {containers: [{name: a}]}}"),
+    None
+)]
+#[case::no_gang(
+    job(&[("Master", 1, "args: [a]"), ("Worker", 1, "args: [a]")]).replacen("spec: { containers", "spec: {schedulerName: a, containers", 1),
+    None
+)]
+fn tr013_schedulers(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR013", &text, expected);
+}
+
+#[test]
+fn checks_can_be_disabled() {
+    let text = labeled("labels: {sidecar.istio.io/inject: 'false'}").replace("args: [a]", &torchrun("--nnodes=4,"));
+    assert_eq!(lint(&text).iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(), ["TR007", "TR006"]);
+    let mut configuration = Configuration::embedded();
+    configuration.fabric.lint.disable = ["TR006", "TR007"].map(|id| CheckId::parse(id).unwrap()).to_vec();
+    assert_eq!(lint_with(configuration, &text), []);
+}
+
+#[test]
+fn malformed_jobs_have_no_findings() {
+    for field in ["5", "[]", "{}", "'a'", "null"] {
+        let value = |path: &str, key: &str| {
+            let mut value: Value = yaml::parse(&pair("--nnodes=3,", "--nnodes=3,")).unwrap();
+            value.pointer_mut(path).unwrap()[key] = yaml::parse(field).unwrap();
+            value
+        };
+        for (path, key) in
+            [("", "metadata"), ("/spec", "runPolicy"), ("/spec/pytorchReplicaSpecs/Worker", "restartPolicy")]
+        {
+            let found = lint(&value(path, key).to_string());
+            assert!(found.is_empty(), "{path}/{key}={field}: {found:?}");
+        }
+    }
+}
