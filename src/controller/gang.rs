@@ -85,6 +85,7 @@ impl GangController {
                 }
                 self.announcement.store(Arc::default());
                 self.metrics.gang.set_groups(0);
+                self.metrics.gang.set_missing(0);
             } else {
                 tokio::select! {
                     // The senders outlive all receivers.

@@ -220,6 +220,13 @@ var cases = []struct {
 		trainmesh_fabric_mixed_gangs{pod="a"} 0x60
 		trainmesh_fabric_mixed_gangs{pod="b"} 2x60`, 30 * time.Minute, "2 jobs"},
 	{"TrainmeshFabricMixed", `trainmesh_fabric_mixed_gangs 0x60`, 30 * time.Minute, ""},
+	// Only the leader counts them.
+	{"TrainmeshGangGroupsMissing", `
+		trainmesh_gang_groups_missing{pod="a"} 0x60
+		trainmesh_gang_groups_missing{pod="b"} 2x60`, 30 * time.Minute, "2 gangs"},
+	// The controller creates the PodGroups after an outage.
+	{"TrainmeshGangGroupsMissing", `trainmesh_gang_groups_missing 2x4 0x56`, 30 * time.Minute, ""},
+	{"TrainmeshGangGroupsMissing", `trainmesh_gang_groups_missing 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 0x20 1x40`, 30 * time.Minute, "validate"},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} _x20 1x40`, 30 * time.Minute, "validate"},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 1x90`, 60 * time.Minute, ""},
