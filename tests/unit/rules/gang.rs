@@ -206,7 +206,7 @@ fn the_configuration_selects_the_default_mode() {
 }
 
 #[rstest]
-#[case::none(&[], "skipped NoGangScheduler", &[])]
+#[case::none(&[], "refused NoGangScheduler", &["no gang scheduler is known to run: select a mode by its name"])]
 #[case::one(&[GangMode::Koordinator], "applied GangJoined", &[])]
 #[case::several(&[GangMode::Volcano, GangMode::Koordinator], "refused SeveralGangSchedulers", &["volcano, koordinator"])]
 fn auto_selects_the_scheduler_that_runs(#[case] alive: &[GangMode], #[case] expected: &str, #[case] warnings: &[&str]) {
@@ -343,6 +343,7 @@ fn a_role_that_the_workload_does_not_have_is_refused() {
     &["no controller runs that creates its PodGroup"]
 )]
 #[case::controller_missing(serving(false), "refused GangControllerMissing", &["no controller runs that creates its PodGroup"])]
+#[case::nothing_is_announced(GangFacts::default(), "refused GangControllerMissing", &["no controller runs that creates its PodGroup"])]
 #[case::api_missing(
     GangFacts { controller_alive: true, ..GangFacts::default() },
     "refused GangApiMissing",

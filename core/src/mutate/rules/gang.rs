@@ -59,9 +59,16 @@ fn resolve(context: &RuleContext<'_>, mode: GangMode) -> Result<GangMode, Box<Ru
     if mode != GangMode::Auto {
         return Ok(mode);
     }
-    let alive: Vec<GangMode> = context.snapshot.cluster.gang.alive().collect();
+    let view = context.snapshot.cluster.gang;
+    let alive: Vec<GangMode> = view.alive().collect();
     match alive.as_slice() {
-        [] => Err(Box::new(RuleDecision::skipped(Reason::NoGangScheduler))),
+        // An offline preview has no cluster in which a scheduler could run.
+        [] if view.facts.is_none() => Err(Box::new(RuleDecision::skipped(Reason::NoGangScheduler))),
+        [] => {
+            let problem = "select a mode by its name";
+            let warning = format!("gang not applied: no gang scheduler is known to run: {problem}");
+            Err(Box::new(RuleDecision::refused(Reason::NoGangScheduler, problem, warning)))
+        }
         [mode] => Ok(*mode),
         several => {
             let names: Vec<&str> = several.iter().map(|mode| mode.name()).collect();
@@ -166,15 +173,16 @@ fn own_keys(mode: GangMode) -> &'static [KeyPlace] {
 /// Refuses a key whose object does not exist and will not be created.
 fn check_object(context: &RuleContext<'_>, mode: GangMode, gang: &Gang<'_>) -> Result<(), Box<RuleDecision>> {
     let view = context.snapshot.cluster.gang;
-    if !view.serves(mode) {
-        let problem = format!("{mode}: install the scheduler, or select another mode");
-        let warning = format!("gang {mode} not applied: the cluster does not serve its PodGroups");
-        return Err(Box::new(RuleDecision::refused(Reason::GangApiMissing, problem, warning)));
-    }
+    // The controller announces the APIs: without one, it is not known which of them the cluster serves.
     if !view.has_or_gets_group(mode, &gang.name) {
         let problem = format!("{mode}: check the controller with trainmesh doctor");
         let warning = format!("gang {mode} not applied: no controller runs that creates its PodGroup");
         return Err(Box::new(RuleDecision::refused(Reason::GangControllerMissing, problem, warning)));
+    }
+    if !view.serves(mode) {
+        let problem = format!("{mode}: install the scheduler, or select another mode");
+        let warning = format!("gang {mode} not applied: the cluster does not serve its PodGroups");
+        return Err(Box::new(RuleDecision::refused(Reason::GangApiMissing, problem, warning)));
     }
     Ok(())
 }
