@@ -5,7 +5,7 @@
 //! stays above the number of pods that can meet it; the object of a job that has ended or is suspended is deleted. And
 //! once all actors run again and there is capacity, every pod of an active job is placed.
 //!
-//! `PROPTEST_CASES` sets the number of runs.
+//! `PROPTEST_CASES` sets a number of runs above [`RUNS`].
 
 mod world;
 
@@ -13,6 +13,9 @@ use proptest::prelude::*;
 
 use super::GroupApi;
 use world::World;
+
+/// Number of runs, which take some seconds. Rare interleavings need thousands.
+const RUNS: u32 = 10_000;
 
 /// An event of the simulation.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +96,13 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.max(RUNS), failure_persistence: None, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn no_pod_waits_forever_and_no_ended_job_keeps_its_object(
