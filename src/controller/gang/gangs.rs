@@ -10,28 +10,31 @@ use trainmesh_core::gang::object::{GroupState, Member, Stage};
 /// pods appear, after a minute.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(90);
 
+/// Times after the last change at which a gang with missing pods is searched for pods without a key. Operators create pods one
+/// after another, and the apiserver waits for a webhook that does not respond for 5 seconds, or up to 30.
+const SEARCH_DELAYS: [SignedDuration; 3] =
+    [SignedDuration::from_secs(3), SignedDuration::from_secs(10), SignedDuration::from_secs(35)];
+
 /// State of a gang.
 #[derive(Debug, Default)]
 pub(super) struct GangMemory {
     members: Vec<Member>,
     /// Time at which the members last changed.
     changed: Option<Timestamp>,
-    /// Number of pods without a key, if it was determined since.
-    without_key: Option<usize>,
+    /// Number of pods without a key that were found since.
+    without_key: usize,
+    /// Number of searches for them since.
+    searches: usize,
     /// True if the missing object was reported.
     reported: bool,
 }
-
-/// Time after the last change at which a gang with missing pods is searched for pods without a key: operators create pods one
-/// after another.
-const SEARCH_DELAY: SignedDuration = SignedDuration::from_secs(3);
 
 /// The pods of a gang, and when they last changed.
 #[derive(Clone, Debug)]
 pub(super) struct ObservedGang {
     pub(super) members: Vec<Member>,
     pub(super) changed: Timestamp,
-    /// Time at which to search for pods without a key; `None` if that was done since the last change.
+    /// Time of the next search for pods without a key; `None` after the last one.
     pub(super) search_at: Option<Timestamp>,
 }
 
@@ -41,19 +44,21 @@ impl GangMemory {
         if self.changed.is_none() || self.members != members {
             self.changed = Some(now);
             self.members.clone_from(&members);
-            self.without_key = None;
+            (self.without_key, self.searches) = (0, 0);
         }
         let changed = self.changed.unwrap_or(now);
-        let search_at = self.without_key.is_none().then(|| changed.saturating_add(SEARCH_DELAY).unwrap_or(now));
+        let delay = SEARCH_DELAYS.get(self.searches);
+        let search_at = delay.map(|delay| changed.saturating_add(*delay).unwrap_or(now));
         let others = Member { keyed: false, stage: Stage::Pending, terms: Arc::default() };
         let mut members = members;
-        members.resize(members.len() + self.without_key.unwrap_or_default(), others);
+        members.resize(members.len() + self.without_key, others);
         ObservedGang { members, changed, search_at }
     }
 
-    /// Records the number of pods without a key.
+    /// Records the number of pods without a key that a search has found.
     pub(super) fn record_without_key(&mut self, pods: usize) {
-        self.without_key = Some(pods);
+        self.without_key = pods;
+        self.searches += 1;
     }
 
     /// Records that the missing object is reported. Returns false if it was before.
@@ -90,10 +95,13 @@ mod tests {
         assert_eq!(waiting.missing_deadline(GroupState::Foreign), None);
         assert!(memory.report_missing() && !memory.report_missing());
         assert_eq!(waiting.search_at, Some(at(7)));
-        memory.record_without_key(1);
-        let searched = memory.observe(vec![member(Stage::Pending)], at(8));
-        assert_eq!((searched.search_at, searched.changed), (None, at(4)));
-        assert_eq!(searched.members.iter().filter(|member| !member.keyed).count(), 1);
+        // A pod that the webhook missed may appear after the first search.
+        for (found, next) in [(0, Some(at(14))), (1, Some(at(39))), (1, None)] {
+            memory.record_without_key(found);
+            let searched = memory.observe(vec![member(Stage::Pending)], at(8));
+            assert_eq!((searched.search_at, searched.changed), (next, at(4)));
+            assert_eq!(searched.members.iter().filter(|member| !member.keyed).count(), found);
+        }
         assert_eq!(memory.observe(vec![member(Stage::Placed)], at(9)).members.len(), 1, "to be searched again");
     }
 }
