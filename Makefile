@@ -105,6 +105,11 @@ deny: ## Check licenses, sources and duplicates of dependencies
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny --locked check bans licenses sources
 
+.PHONY: advisories
+advisories: ## Look up known vulnerabilities of dependencies (needs access to the advisory database)
+	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny --locked check advisories
+
 # Shard of the mutants to test, as k/n.
 SHARD ?= 0/1
 

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use regex::Regex;
 
-/// Names of files and folders to skip: build outputs, generated files, and this list.
+/// Names of files and folders to skip: build outputs, generated files, texts of others, and this list.
 const SKIPPED: &[&str] = &[
     "target",
     "corpus",
@@ -20,6 +20,7 @@ const SKIPPED: &[&str] = &[
     "go.sum",
     "Cargo.lock",
     "LICENSE",
+    "DCO",
     "schema.json",
     "values.schema.json",
     "language.rs",

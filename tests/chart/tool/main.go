@@ -3,6 +3,7 @@
 //	tool openapi OUT FILE…         JSON schemas from Kubernetes' swagger.json or from CustomResourceDefinitions
 //	tool values-schema CHART CONFIG  prints values.schema.json
 //	tool objects [-bare]           the objects on standard input, normalized so that two lists can be compared
+//	tool gitops-values             the chart values of an Application of Argo CD or a HelmRelease of Flux on standard input
 //	tool kustomize OUT             Helm's output on standard input as files of a kustomization
 package main
 
@@ -32,6 +33,8 @@ func run(arguments []string) error {
 		return objects(os.Stdin, os.Stdout, false)
 	case command == "objects" && len(arguments) == 1 && arguments[0] == "-bare":
 		return objects(os.Stdin, os.Stdout, true)
+	case command == "gitops-values" && len(arguments) == 0:
+		return gitopsValues(os.Stdin, os.Stdout)
 	case command == "kustomize" && len(arguments) == 1:
 		return kustomize(os.Stdin, arguments[0])
 	}
