@@ -128,6 +128,20 @@ mod tests {
     }
 
     #[test]
+    fn slots_are_reserved_for_better_classes() {
+        let mut node = Node::new(Instant::now());
+        let mut check = |running: usize, unproven: usize, slow: usize, expected: [bool; 3]| {
+            (node.running, node.unproven, node.slow) = (running, unproven, slow);
+            let found = [Class::Slow, Class::New, Class::Proven].map(|class| node.has_slot(class));
+            assert_eq!(found, expected, "{running} running, {unproven} unproven, {slow} slow");
+        };
+        check(1, 1, 1, [true, true, true]);
+        check(MAX_SLOW_PER_NODE, MAX_SLOW_PER_NODE, MAX_SLOW_PER_NODE, [false, true, true]);
+        check(MIN_PER_NODE / 2, MIN_PER_NODE / 2, 0, [false, false, true]);
+        check(MIN_PER_NODE, 0, 0, [false, false, false]);
+    }
+
+    #[test]
     fn an_unresponsive_node_is_paused_with_exponential_backoff() {
         let mut now = Instant::now();
         let mut node = Node::new(now);
