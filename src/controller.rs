@@ -6,6 +6,7 @@
 //! equally ready. A leader that loses its lease exits, so that no action in flight overlaps with the next leader's.
 
 pub mod action;
+mod diagnosis;
 mod gang;
 mod gangs;
 mod histories;
@@ -21,6 +22,7 @@ mod reconcile;
 mod refused;
 mod rejected;
 mod supervise;
+mod suspects;
 pub mod sweep;
 mod text;
 mod watch;
@@ -38,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 pub use member::GangPod;
 pub use pod::WatchedPod;
 
+use diagnosis::Diagnoser;
 use gang::GangController;
 use gangs::Gangs;
 use histories::PodHistories;
@@ -48,6 +51,7 @@ use pins::PinWriter;
 use publish::Publisher;
 use reconcile::{Context, MAX_CONCURRENT_READS};
 use supervise::supervise;
+use suspects::Suspects;
 
 use crate::bucket::Bucket;
 use crate::certs::Rotation;
@@ -141,12 +145,21 @@ impl Controller {
         };
         let admin = Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), Arc::clone(&metrics));
         let gangs = Arc::new(Gangs::new(Arc::clone(&namespaces), installation.clone()));
+        let suspects = Arc::new(Suspects::new(Arc::clone(&namespaces), installation.clone()));
         let publisher = Arc::new(Publisher::new(events, Arc::clone(&metrics)));
         let pin_writer = PinWriter::new(pins, Arc::clone(&settings), Arc::clone(&gangs), Arc::clone(&metrics));
         let mixed = MixedGangDetector::new(
             client.clone(),
             Arc::clone(&settings),
             Arc::clone(&gangs),
+            Arc::clone(&suspects),
+            Arc::clone(&metrics),
+            Arc::clone(&publisher),
+        );
+        let diagnoser = Diagnoser::new(
+            client.clone(),
+            Arc::clone(&settings),
+            Arc::clone(&suspects),
             Arc::clone(&metrics),
             Arc::clone(&publisher),
         );
@@ -174,6 +187,7 @@ impl Controller {
             settings,
             histories: PodHistories::new(Arc::clone(&metrics)),
             gangs,
+            suspects,
             metrics: Arc::clone(&metrics),
             publisher,
             limiter: ActionLimiter::new(),
@@ -187,6 +201,7 @@ impl Controller {
             Some(Task::new("pins", pin_writer.run(shutdown.clone()))),
             Some(Task::new("mixed gangs", mixed.run(shutdown.clone()))),
             Some(Task::new("gangs", gang_controller.run(shutdown.clone()))),
+            Some(Task::new("diagnosis", diagnoser.run(shutdown.clone()))),
             rejected.map(|rejected| Task::new("rejected configuration", rejected)),
             certificates.map(|certificates| Task::new("certificates", certificates.run(shutdown.clone()))),
         ];

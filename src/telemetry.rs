@@ -8,7 +8,7 @@ mod readiness;
 pub use admin::router;
 pub use log::{LISTENING, LogFormat, LogLevels, init_logging};
 pub use metrics::{
-    AdmissionMetrics, CertificateMetrics, ConnectionMetrics, EvictionReason, FabricMetrics, GangMetrics,
-    HandshakeFailure, LifecycleMetrics, Metrics, ReloadResult, ReviewResult, ServerKind,
+    AdmissionMetrics, CertificateMetrics, ConnectionMetrics, DiagnosisMetrics, EvictionReason, FabricMetrics,
+    GangMetrics, HandshakeFailure, LifecycleMetrics, Metrics, ReloadResult, ReviewResult, ServerKind,
 };
 pub use readiness::Readiness;

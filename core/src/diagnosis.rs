@@ -23,8 +23,11 @@ mod rendezvous;
 mod replacement;
 mod report;
 mod snapshot;
+mod suspicion;
 mod target;
+mod tracker;
 mod transport;
+mod waste;
 
 use jiff::Timestamp;
 
@@ -36,10 +39,13 @@ pub use ras::{
     Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasReport, RasResult, RasTarget, ras_targets,
 };
 pub use recovery::{Recovers, Recovery};
-pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE, Waste, WorkloadName};
+pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE, WorkloadName};
 pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotError};
+pub use suspicion::{PodWorkload, Suspicion};
 pub use target::{Selection, Target, TargetError};
+pub use tracker::{FindingKey, FindingTracker, MAX_TRACKED, PublishedFinding, TrackedChanges};
 pub use transport::{ContainerLog, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, log_targets};
+pub use waste::{Waste, WasteCause};
 
 use context::Context;
 use job::Job;

@@ -17,7 +17,8 @@ use thiserror::Error;
 use super::list::paginate;
 use super::request::RequestError;
 use trainmesh_core::config::Termination;
-use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, SnapshotError};
+use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, PodWorkload, SnapshotError};
+use trainmesh_core::pod;
 use trainmesh_core::workload::KINDS;
 
 pub use logs::{ReadLogs, read_logs};
@@ -25,6 +26,8 @@ pub use ras::poll_ras;
 
 /// Page size: 100 pods with large annotations take a few megabytes.
 const PAGE: u32 = 100;
+/// Maximum number of pods that the controller diagnoses at once, of some 3 KB each.
+const MAX_PODS: usize = 10_000;
 /// Kinds whose objects a diagnosis does not read: pods of them have no training job.
 const SKIPPED: [&str; 6] = ["DaemonSet", "Deployment", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"];
 /// A kind of schedulers and queues: group, versions with the newest first, kind, plural, and the kind whose absence is
@@ -52,6 +55,9 @@ pub enum ReadError {
     /// A request failed.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// A namespace has more pods than the controller diagnoses.
+    #[error("more than the limit of {MAX_PODS} pods of suspicious workloads: run trainmesh diagnose")]
+    TooManyPods,
     /// The cluster has more objects than the limit.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -99,6 +105,43 @@ pub async fn read_snapshot(
     Ok(reader.read)
 }
 
+/// Reads the pods of `namespace` whose workload is selected, at most [`MAX_PODS`].
+pub(crate) async fn read_pods(
+    client: &Client,
+    namespace: &str,
+    settings: Termination,
+    is_selected: impl Fn(&PodWorkload) -> bool,
+) -> Result<ClusterSnapshot, ReadError> {
+    let mut snapshot = ClusterSnapshot::new(settings);
+    let path = Pod::url_path(&(), Some(namespace));
+    let page = |parameters: ListParams| {
+        let request = Request::new(&path).list(&parameters).map_err(kube::Error::BuildRequest);
+        async move { client.request::<ObjectList<Value>>(request?).await }
+    };
+    let mut pods = std::pin::pin!(paginate("list pods", ListParams::default().limit(PAGE), page));
+    let mut count = 0;
+    while let Some(mut object) = pods.try_next().await? {
+        if !is_selected(&PodWorkload::of(pod::Pod::new(&object))) {
+            continue;
+        }
+        if count == MAX_PODS {
+            return Err(ReadError::TooManyPods);
+        }
+        count += 1;
+        set_type(&mut object, &Pod::api_version(&()), &Pod::kind(&()));
+        snapshot.add(&object, namespace)?;
+    }
+    Ok(snapshot)
+}
+
+/// Sets the fields that items of a list lack.
+fn set_type(object: &mut Value, api_version: &str, kind: &str) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert("apiVersion".to_owned(), api_version.into());
+        object.insert("kind".to_owned(), kind.into());
+    }
+}
+
 impl Reader<'_> {
     /// Lists the objects of a kind in the first version that the cluster serves.
     async fn list_newest(
@@ -139,11 +182,7 @@ impl Reader<'_> {
         loop {
             match objects.try_next().await {
                 Ok(Some(mut object)) => {
-                    // Items of a list have neither.
-                    if let Some(object) = object.as_object_mut() {
-                        object.insert("apiVersion".to_owned(), resource.api_version.clone().into());
-                        object.insert("kind".to_owned(), resource.kind.clone().into());
-                    }
+                    set_type(&mut object, &resource.api_version, &resource.kind);
                     self.read.snapshot.add(&object, namespace.unwrap_or_default())?;
                 }
                 Ok(None) => break,

@@ -125,7 +125,7 @@ impl<V> Index<V> {
     }
 
     /// Removes all objects; they are unknown until the next list has completed.
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.state_mut() = State::default();
     }
 

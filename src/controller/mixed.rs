@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
 use super::publish::{FindingCode, Publisher};
+use super::suspects::Suspects;
 use crate::cluster::events;
 use crate::cluster::list::paginate;
 use crate::cluster::request::RequestError;
@@ -63,6 +64,7 @@ pub(super) struct MixedGangDetector {
     client: Client,
     settings: Arc<Settings>,
     gangs: Arc<Gangs>,
+    suspects: Arc<Suspects>,
     metrics: Arc<Metrics>,
     publisher: Arc<Publisher>,
     scans: Scans,
@@ -81,10 +83,11 @@ impl MixedGangDetector {
         client: Client,
         settings: Arc<Settings>,
         gangs: Arc<Gangs>,
+        suspects: Arc<Suspects>,
         metrics: Arc<Metrics>,
         publisher: Arc<Publisher>,
     ) -> Self {
-        Self { client, settings, gangs, metrics, publisher, scans: Scans::default() }
+        Self { client, settings, gangs, suspects, metrics, publisher, scans: Scans::default() }
     }
 
     /// Scans until `stop`.
@@ -104,6 +107,7 @@ impl MixedGangDetector {
                 self.scan(&namespace, assignments).await;
             }
             self.metrics.fabric.set_mixed_gangs(self.scans.mixed.len());
+            self.suspects.set_mixed(self.scans.mixed.keys().map(|gang| gang.namespace.clone()).collect());
         }
     }
 

@@ -8,6 +8,7 @@ use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 
 use super::member::GangPod;
+use trainmesh_core::diagnosis::Suspicion;
 use trainmesh_core::lifecycle::{PodFacts, schema};
 use trainmesh_core::mutate::Refusal;
 use trainmesh_core::{pod, sparse};
@@ -26,6 +27,8 @@ pub struct WatchedPod {
     pub member: Option<Box<GangPod>>,
     /// Rules that the webhook refused, according to the pod's annotation.
     pub refusals: Box<[Refusal]>,
+    /// Set if the pod may have a problem.
+    pub suspicion: Option<Box<Suspicion>>,
 }
 
 impl<'de> Deserialize<'de> for WatchedPod {
@@ -43,7 +46,8 @@ impl<'de> Deserialize<'de> for WatchedPod {
         let facts = PodFacts::read(pod);
         let member = GangPod::read(pod, &facts).map(Box::new);
         let refusals = Refusal::read(pod).into();
-        Ok(Self { metadata, facts, member, refusals })
+        let suspicion = Suspicion::new(pod, &facts).map(Box::new);
+        Ok(Self { metadata, facts, member, refusals, suspicion })
     }
 }
 

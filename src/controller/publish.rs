@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use super::text::printable;
 use crate::cluster::events::{self, EventRecord, EventRecorder};
 use crate::telemetry::Metrics;
+use trainmesh_core::diagnosis::DiagnosisCode;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::lifecycle::{PodFacts, PodFinding, PodFindingCode, TerminationDetails};
 
@@ -35,6 +36,10 @@ pub(super) enum FindingCode {
     GangObjectMissing,
     /// A configuration that was rejected.
     ConfigRejected,
+    /// A finding of the diagnosis with its severity.
+    Diagnosis(DiagnosisCode, Severity),
+    /// A finding of the diagnosis that is gone.
+    Resolved(DiagnosisCode),
 }
 
 impl Publisher {
@@ -64,7 +69,7 @@ impl Publisher {
         // Every replica logs a rejected configuration itself.
         if code != FindingCode::ConfigRejected {
             let [namespace, pod] = [&object.namespace, &object.name].map(|field| field.as_deref().unwrap_or_default());
-            let code = code.pod_code().map(PodFindingCode::code);
+            let code = code.log_code();
             if warning {
                 tracing::warn!(%namespace, %pod, code, "{note}");
             } else {
@@ -78,12 +83,22 @@ impl Publisher {
 }
 
 impl FindingCode {
-    fn pod_code(self) -> Option<PodFindingCode> {
-        if let Self::Pod(code) = self { Some(code) } else { None }
+    /// Returns the code of a finding that has one of its own.
+    fn log_code(self) -> Option<&'static str> {
+        match self {
+            Self::Pod(code) => Some(code.code()),
+            Self::Diagnosis(code, _) | Self::Resolved(code) => Some(code.code()),
+            _ => None,
+        }
     }
 
     fn severity(self) -> Severity {
-        self.pod_code().map_or(Severity::Warning, PodFindingCode::severity)
+        match self {
+            Self::Pod(code) => code.severity(),
+            Self::Diagnosis(_, severity) => severity,
+            Self::Resolved(_) => Severity::Info,
+            _ => Severity::Warning,
+        }
     }
 
     /// Returns the reason of the event; `None` for a finding that is only logged.
@@ -95,6 +110,7 @@ impl FindingCode {
             Self::GangReleased => return Some("GangReleased"),
             Self::GangObjectMissing => return Some("GangObjectMissing"),
             Self::ConfigRejected => return Some("ConfigRejected"),
+            Self::Diagnosis(code, _) | Self::Resolved(code) => return Some(code.code()),
             Self::Pod(finding) => finding,
         };
         match finding {
@@ -121,6 +137,7 @@ impl FindingCode {
             Self::PodMissedByWebhook | Self::RuleRefused | Self::FabricMixed => "Create",
             Self::GangReleased | Self::GangObjectMissing => "Schedule",
             Self::ConfigRejected => "Reload",
+            Self::Diagnosis(..) | Self::Resolved(_) => "Diagnose",
         }
     }
 }

@@ -24,6 +24,7 @@ use super::missed;
 use super::pod::{Pods, WatchedPod};
 use super::publish::{FindingCode, Publisher};
 use super::refused;
+use super::suspects::Suspects;
 use crate::bucket::Bucket;
 use crate::cluster::events;
 use crate::cluster::namespaces::{Labels, NamespaceCache};
@@ -57,6 +58,8 @@ pub(super) struct Context {
     pub(super) histories: PodHistories,
     /// Pods with a fabric.
     pub(super) gangs: Arc<Gangs>,
+    /// Pods that may have a problem.
+    pub(super) suspects: Arc<Suspects>,
     pub(super) limiter: ActionLimiter,
     /// Rate limit of events about refused rules.
     pub(super) refusal_events: Bucket,

@@ -53,8 +53,8 @@ pub(super) async fn watch(
     stop: CancellationToken,
 ) {
     let is_managed = selection == Selection::Managed;
-    let selector = match selection {
-        Selection::Configured(selector) => selector,
+    let selector = match &selection {
+        Selection::Configured(selector) => selector.clone(),
         Selection::Managed => format!("{}=true", keys::MANAGED),
     };
     let config = watcher::Config::default().labels(&selector);
@@ -62,10 +62,13 @@ pub(super) async fn watch(
     let (store, writer) = reflector::store();
     let events = reflect(writer, watcher(Api::all(context.client.clone()), config).default_backoff());
     let changed = events.filter_map({
-        let context = Arc::clone(&context);
+        let (context, selection) = (Arc::clone(&context), selection.clone());
         move |event| {
-            if let Some(event) = event.as_ref().ok().filter(|_| is_managed) {
-                context.gangs.apply(event);
+            if let Ok(event) = &event {
+                context.suspects.apply(&selection, event);
+                if is_managed {
+                    context.gangs.apply(event);
+                }
             }
             future::ready(handle_event(&context, event).map(Ok))
         }
@@ -73,6 +76,7 @@ pub(super) async fn watch(
     let queue = stream::select(changed, requeues(&context, store.clone())).take_until(stop.cancelled_owned());
     let config = Config::default().concurrency(CONCURRENCY);
     let reconcile = |pod, context| reconcile(pod, context).boxed();
+    let suspects = Arc::clone(&context.suspects);
     let done = applier(reconcile, |_, error: &Infallible, _| match *error {}, context, store, Box::pin(queue), config);
     done.for_each(|done| {
         match done {
@@ -83,6 +87,7 @@ pub(super) async fn watch(
         future::ready(())
     })
     .await;
+    suspects.clear(&selection);
 }
 
 /// Handles a watch event and returns the pod to reconcile.

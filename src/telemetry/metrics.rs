@@ -3,6 +3,7 @@
 mod admission;
 mod certificates;
 mod connections;
+mod diagnosis;
 mod fabric;
 mod gang;
 mod lifecycle;
@@ -19,6 +20,7 @@ use prometheus_client::registry::Registry;
 pub use admission::{AdmissionMetrics, ReviewResult};
 pub use certificates::CertificateMetrics;
 pub use connections::{ConnectionMetrics, EvictionReason, HandshakeFailure, ServerKind};
+pub use diagnosis::DiagnosisMetrics;
 pub use fabric::FabricMetrics;
 pub use gang::GangMetrics;
 pub use lifecycle::LifecycleMetrics;
@@ -39,6 +41,8 @@ pub struct Metrics {
     pub fabric: FabricMetrics,
     /// Gang metrics of the controller.
     pub gang: GangMetrics,
+    /// Metrics of the controller's diagnosis.
+    pub diagnosis: DiagnosisMetrics,
     config_reloads: Family<ReloadLabels, Counter>,
 }
 
@@ -85,7 +89,8 @@ impl Default for Metrics {
         let lifecycle = LifecycleMetrics::register(&mut registry);
         let fabric = FabricMetrics::register(&mut registry);
         let gang = GangMetrics::register(&mut registry);
-        Self { registry, admission, connections, certificates, lifecycle, fabric, gang, config_reloads }
+        let diagnosis = DiagnosisMetrics::register(&mut registry);
+        Self { registry, admission, connections, certificates, lifecycle, fabric, gang, diagnosis, config_reloads }
     }
 }
 
@@ -104,6 +109,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use trainmesh_core::diagnosis::{DiagnosisCode, WasteCause};
 
     #[test]
     fn exports_the_documented_series() {
@@ -126,6 +132,8 @@ mod tests {
         metrics.gang.set_missing(1);
         metrics.gang.set_announced(true);
         metrics.gang.record_write("create", "written");
+        metrics.diagnosis.set_findings(&[(DiagnosisCode::ImagePullFails, 2), (DiagnosisCode::CrashLoop, 0)].into());
+        metrics.diagnosis.add_waste(WasteCause::PeersWaiting, 480);
         metrics.lifecycle.move_pod(None, Some("waiting"));
         metrics.lifecycle.move_pod(Some("waiting"), Some("ending"));
         let text = metrics.encode();
@@ -159,6 +167,10 @@ mod tests {
             "trainmesh_gang_announced 1",
             "trainmesh_gang_writes_total{verb=\"create\",result=\"written\"} 1",
             "trainmesh_gang_writes_total{verb=\"delete\",result=\"failed\"} 0",
+            "trainmesh_findings{id=\"ImagePullFails\"} 2",
+            "trainmesh_findings{id=\"CrashLoop\"} 0",
+            "trainmesh_gpu_seconds_wasted_total{cause=\"peers_waiting\"} 480",
+            "trainmesh_gpu_seconds_wasted_total{cause=\"sidecar_running\"} 0",
             "trainmesh_pods{state=\"waiting\"} 0",
             "trainmesh_pods{state=\"ending\"} 1",
         ] {

@@ -17,6 +17,7 @@
     reason = "tests fail by panicking; the modules belong to no library"
 )]
 
+mod diagnosis;
 mod fixture;
 mod jobs;
 mod lifecycles;

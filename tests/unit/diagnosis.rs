@@ -16,7 +16,9 @@ mod ras;
 mod rendezvous;
 mod scheduling;
 mod start;
+mod suspicion;
 mod target;
+mod tracker;
 mod transport;
 mod waste;
 

@@ -150,6 +150,7 @@ fn exported() -> String {
     metrics.fabric.set_mixed_gangs(1);
     metrics.fabric.set_unpinned(1, 1);
     metrics.gang.record_write("create", "written");
+    metrics.diagnosis.set_findings(&[(DiagnosisCode::CrashLoop, 1)].into());
     metrics.encode()
 }
 

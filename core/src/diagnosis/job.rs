@@ -152,8 +152,11 @@ impl<'a> Job<'a> {
     pub(super) fn waste(&self, blocked: &[&PodRecord], since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
         let includes_peers = self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| pod.is_rank());
         let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();
-        let idle = self.pods.iter().copied().filter(|pod| blocked.contains(&ptr::from_ref(*pod)) || includes_peers);
-        sum_idle(idle, since, now)
+        let is_blocked = |pod: &PodRecord| blocked.contains(&ptr::from_ref(pod));
+        let idle = self.pods.iter().copied().filter(|pod| is_blocked(pod) || includes_peers);
+        let waits = |pod: &PodRecord| !is_blocked(pod) && pod.accelerators() > 0 && pod.held_since().is_some();
+        let waste = sum_idle(idle, since, now)?;
+        Some(Waste { includes_peers: includes_peers && self.pods.iter().any(|pod| waits(pod)), ..waste })
     }
 
     /// Returns the end of a message about `blocked`: how many peers wait for them; empty if none does.
@@ -185,7 +188,7 @@ impl<'a> Job<'a> {
 
 /// Returns the accelerators of pods, which are idle from `since`, or from the time at which they got their nodes.
 fn sum_idle<'a>(pods: impl Iterator<Item = &'a PodRecord>, since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
-    let mut waste = Waste { accelerators: 0, accelerator_seconds: 0 };
+    let mut waste = Waste { accelerators: 0, accelerator_seconds: 0, includes_peers: false };
     for pod in pods.filter(|pod| pod.accelerators() > 0) {
         let Some(held) = pod.held_since() else { continue };
         let from = since.map_or(held, |since| since.max(held));

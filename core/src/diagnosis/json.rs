@@ -34,7 +34,7 @@ impl Diagnosis {
     pub fn to_json(&self) -> Value {
         let Self { code, finding, workload, recovery, evidence, more_evidence, waste } = self;
         let Finding { code: id, severity, message, fix, link, .. } = finding;
-        let waste = waste.map(|Waste { accelerators, accelerator_seconds }| {
+        let waste = waste.map(|Waste { accelerators, accelerator_seconds, .. }| {
             json!({"accelerators": accelerators, "acceleratorSeconds": accelerator_seconds})
         });
         json!({

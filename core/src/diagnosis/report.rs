@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::snapshot::read::{MAX_TEXT, truncate};
-use super::{DiagnosisCode, Recovery};
+use super::{DiagnosisCode, Recovery, Waste};
 use crate::finding::{Finding, Severity};
 
 /// Maximum number of findings. Further ones are counted.
@@ -71,15 +71,6 @@ pub struct Evidence {
     pub value: String,
     /// Time since which the field has the value, or of the event.
     pub time: Option<Timestamp>,
-}
-
-/// Accelerators that are idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waste {
-    /// Number of accelerators.
-    pub accelerators: u64,
-    /// Sum of the times for which they have been idle, in seconds.
-    pub accelerator_seconds: u64,
 }
 
 impl DiagnosisReport {

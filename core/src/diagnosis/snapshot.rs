@@ -29,6 +29,7 @@ use thiserror::Error;
 
 use super::ras::{RasRecord, RasResult, RasTarget};
 use super::transport::ContainerLog;
+use super::{Diagnosis, PublishedFinding};
 use crate::config::{Configuration, Termination};
 use crate::lifecycle::SidecarCatalog;
 use condition::ConditionRecord;
@@ -214,6 +215,15 @@ impl ClusterSnapshot {
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
         self.newest
+    }
+
+    /// Returns name and UID of the first pod that the evidence of `found` names.
+    #[must_use]
+    pub fn pod_in_evidence(&self, found: &Diagnosis) -> Option<PublishedFinding> {
+        let titles = || found.evidence.iter().map(|evidence| evidence.object.as_str());
+        let pods = self.pods.iter().filter(|pod| *pod.namespace == *found.workload.namespace);
+        let pod = pods.into_iter().find(|pod| titles().any(|title| title == pod.title()))?;
+        Some(PublishedFinding { pod: pod.name.clone(), uid: pod.uid.clone() })
     }
 
     /// Returns true if an object that the snapshot lacks does not exist.

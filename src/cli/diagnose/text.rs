@@ -107,7 +107,7 @@ fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout
     if found.more_evidence > 0 {
         detail(out, "", &format!("- and {} more of this kind", found.more_evidence), layout)?;
     }
-    if let Some(Waste { accelerators, accelerator_seconds }) = found.waste {
+    if let Some(Waste { accelerators, accelerator_seconds, .. }) = found.waste {
         let lost = format!("{accelerator_seconds} accelerator-seconds lost so far");
         detail(out, "idle", &format!("{}, {lost}", count_u64(accelerators, "accelerator")), layout)?;
     }

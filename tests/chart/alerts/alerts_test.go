@@ -36,6 +36,11 @@ var cases = []struct {
 	// Text expected in the description; empty if the alert must not fire.
 	description string
 }{
+	// The controller counts once a minute; each of the two pods holds four accelerators.
+	{"TrainmeshAcceleratorsIdle", `trainmesh_gpu_seconds_wasted_total{cause="peers_waiting",pod="trainmesh-controller-1"} 0+480x60`,
+		30 * time.Minute, "8 accelerators are idle because of peers_waiting"},
+	{"TrainmeshAcceleratorsIdle", `trainmesh_gpu_seconds_wasted_total{cause="peers_waiting"} 0+420x60`, 30 * time.Minute, ""},
+	{"TrainmeshAcceleratorsIdle", `trainmesh_gpu_seconds_wasted_total{cause="sidecar_running"} 0x20 4800x40`, 30 * time.Minute, ""},
 	{"TrainmeshReviewsFail", `
 		trainmesh_admission_reviews_total{outcome="patched"} 0+98x60
 		trainmesh_admission_reviews_total{outcome="internal"} 0+2x60`, 30 * time.Minute, "2%"},

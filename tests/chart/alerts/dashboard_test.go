@@ -15,7 +15,7 @@ import (
 const dashboardFile = "../../../charts/trainmesh/files/dashboard.json"
 
 // Rows of the dashboard, in order.
-var rows = []string{"Webhook", "Fabric", "Gangs", "Controller", "Findings", "Resources"}
+var rows = []string{"Webhook", "Fabric", "Gangs", "Controller", "Jobs", "Findings", "Resources"}
 
 type dashboard struct {
 	Panels     []panel `json:"panels"`
@@ -121,7 +121,7 @@ func groupedLabels(expression parser.Expr) []string {
 func TestDashboard(t *testing.T) {
 	board := readDashboard(t)
 	var documented string
-	for _, page := range []string{"operations", "rules", "termination"} {
+	for _, page := range []string{"operations", "rules", "termination", "diagnose"} {
 		text, err := os.ReadFile("../../../docs/" + page + ".md")
 		if err != nil {
 			t.Fatal(err)

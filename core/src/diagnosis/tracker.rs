@@ -1,0 +1,172 @@
+//! Findings of successive diagnoses: which of them are new, which are gone, and what they have cost since.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Diagnosis, DiagnosisCode, DiagnosisReport, Layer, WasteCause, WorkloadName};
+use crate::finding::Severity;
+
+/// Time for which a finding must be absent until it counts as resolved: a container that crashes runs in between.
+const RESOLVE_DELAY: SignedDuration = SignedDuration::from_mins(5);
+/// Maximum number of findings that are tracked, of some 200 bytes each. Further ones are neither published nor counted.
+pub const MAX_TRACKED: usize = 10_000;
+/// Layers that pods alone show.
+const LAYERS: [Layer; 3] = [Layer::Kubernetes, Layer::Mesh, Layer::Fabric];
+
+/// Findings of the namespaces of a cluster.
+#[derive(Debug)]
+pub struct FindingTracker {
+    /// Time from which idle accelerators are counted.
+    started: Timestamp,
+    namespaces: BTreeMap<String, NamespaceFindings>,
+}
+
+/// A finding that is tracked.
+pub type FindingKey = (WorkloadName, DiagnosisCode);
+
+/// The difference of a diagnosis to the one before.
+#[derive(Debug, Default)]
+pub struct TrackedChanges<'a> {
+    /// Findings that have not been published.
+    pub unpublished: Vec<&'a Diagnosis>,
+    /// Published findings that are resolved, with the text that was published.
+    pub resolved: Vec<(FindingKey, PublishedFinding)>,
+    /// Accelerator-seconds that were lost since the diagnosis before.
+    pub wasted: BTreeMap<WasteCause, u64>,
+}
+
+/// The pod on which a finding was published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedFinding {
+    /// Name of the pod with the event.
+    pub pod: Box<str>,
+    /// UID of the pod.
+    pub uid: Box<str>,
+}
+
+#[derive(Debug, Default)]
+struct NamespaceFindings {
+    findings: BTreeMap<FindingKey, TrackedFinding>,
+    /// Times until which the idle accelerators of workloads are counted.
+    counted: BTreeMap<WorkloadName, Timestamp>,
+}
+
+#[derive(Debug)]
+struct TrackedFinding {
+    last_seen: Timestamp,
+    is_present: bool,
+    published: Option<PublishedFinding>,
+}
+
+impl FindingTracker {
+    /// Creates a tracker that counts idle accelerators from `now` on.
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        Self { started: now, namespaces: BTreeMap::new() }
+    }
+
+    /// Records the diagnosis of the workloads of `namespace`. A workload that it does not contain has no findings.
+    pub fn record<'a>(&mut self, namespace: &str, report: &'a DiagnosisReport) -> TrackedChanges<'a> {
+        let now = report.now;
+        let found: Vec<&Diagnosis> =
+            report.diagnoses.iter().filter(|found| is_published(found.code, found.finding.severity)).collect();
+        let mut remaining =
+            MAX_TRACKED.saturating_sub(self.namespaces.values().map(|known| known.findings.len()).sum());
+        if found.is_empty() && !self.namespaces.contains_key(namespace) {
+            return TrackedChanges::default();
+        }
+        let known = self.namespaces.entry(namespace.to_owned()).or_default();
+        known.findings.values_mut().for_each(|finding| finding.is_present = false);
+        let mut changes = TrackedChanges::default();
+        for found in &found {
+            let finding = match known.findings.entry((found.workload.clone(), found.code)) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(_) if remaining == 0 => continue,
+                Entry::Vacant(entry) => {
+                    remaining -= 1;
+                    entry.insert(TrackedFinding { last_seen: now, is_present: true, published: None })
+                }
+            };
+            (finding.last_seen, finding.is_present) = (now, true);
+            if finding.published.is_none() {
+                changes.unpublished.push(found);
+            }
+        }
+        changes.wasted = known.count_waste(&found, self.started, now);
+        let is_resolved = |_: &FindingKey, finding: &mut TrackedFinding| {
+            !finding.is_present && now.duration_since(finding.last_seen) >= RESOLVE_DELAY
+        };
+        for (key, finding) in known.findings.extract_if(.., is_resolved) {
+            changes.resolved.extend(finding.published.map(|published| (key, published)));
+        }
+        known.counted.retain(|workload, _| known.findings.keys().any(|(known, _)| known == workload));
+        if known.findings.is_empty() {
+            self.namespaces.remove(namespace);
+        }
+        changes
+    }
+
+    /// Records that a finding was published.
+    pub fn mark_published(&mut self, namespace: &str, found: &Diagnosis, published: PublishedFinding) {
+        let known = self.namespaces.get_mut(namespace).map(|known| &mut known.findings);
+        if let Some(finding) = known.and_then(|known| known.get_mut(&(found.workload.clone(), found.code))) {
+            finding.published = Some(published);
+        }
+    }
+
+    /// Returns the namespaces with findings, or with findings that may be resolved.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.namespaces.keys().map(String::as_str)
+    }
+
+    /// Returns true if the last diagnosis of `namespace` has findings.
+    #[must_use]
+    pub fn has_findings(&self, namespace: &str) -> bool {
+        let known = self.namespaces.get(namespace).into_iter();
+        known.flat_map(|known| known.findings.values()).any(|finding| finding.is_present)
+    }
+
+    /// Returns the number of findings of each code that is tracked.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<DiagnosisCode, usize> {
+        let codes = DiagnosisCode::ALL.iter().filter(|code| is_published(**code, code.severity()));
+        let mut counts: BTreeMap<DiagnosisCode, usize> = codes.map(|code| (*code, 0)).collect();
+        for ((_, code), finding) in self.namespaces.values().flat_map(|known| &known.findings) {
+            *counts.entry(*code).or_default() += usize::from(finding.is_present);
+        }
+        counts
+    }
+}
+
+impl NamespaceFindings {
+    /// Returns the accelerator-seconds that the workloads have lost since they were last counted, or since `started`. An
+    /// accelerator counts for one cause: of the findings about a workload, the one that costs most.
+    fn count_waste(&mut self, found: &[&Diagnosis], started: Timestamp, now: Timestamp) -> BTreeMap<WasteCause, u64> {
+        let mut worst: BTreeMap<&WorkloadName, &Diagnosis> = BTreeMap::new();
+        let cost = |found: &Diagnosis| found.waste.map_or(0, |waste| waste.accelerator_seconds);
+        for found in found.iter().copied().filter(|found| found.waste_cause().is_some()) {
+            let is_tracked = self.findings.contains_key(&(found.workload.clone(), found.code));
+            let worst = worst.entry(&found.workload).or_insert(found);
+            if is_tracked && cost(found) > cost(worst) {
+                *worst = found;
+            }
+        }
+        let mut wasted = BTreeMap::new();
+        for (workload, found) in worst {
+            let (Some(waste), Some(cause)) = (found.waste, found.waste_cause()) else { continue };
+            let since = self.counted.insert(workload.clone(), now).unwrap_or(started);
+            let seconds = u64::try_from(now.duration_since(since).as_secs()).unwrap_or_default();
+            // What was lost before was counted then, or by the leader before.
+            let lost = waste.accelerator_seconds.min(waste.accelerators.saturating_mul(seconds));
+            let sum: &mut u64 = wasted.entry(cause).or_default();
+            *sum = sum.saturating_add(lost);
+        }
+        wasted
+    }
+}
+
+/// Returns true for findings of the layers that pods show. Notes need no action.
+fn is_published(code: DiagnosisCode, severity: Severity) -> bool {
+    LAYERS.contains(&code.layer()) && severity <= Severity::Warning
+}

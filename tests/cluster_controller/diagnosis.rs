@@ -1,0 +1,75 @@
+//! Findings that the controller publishes, with real pods that request simulated GPUs.
+
+use serde_json::json;
+
+use crate::fixture::Fixture;
+use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
+use trainmesh_testing::controller::{Controller, PodManifest, container, events, wait_for_event};
+
+/// Adds a container that runs `script` and requests a GPU.
+fn with_gpu(pod: PodManifest, image: &str, script: &str) -> PodManifest {
+    let mut container = container("pytorch", script);
+    container["image"] = image.into();
+    container["resources"] = json!({"limits": {"nvidia.com/gpu": 1}});
+    pod.container(container)
+}
+
+const IMAGE: &str = "trainmesh.test/busybox:1";
+
+/// Waits until a series is not 0. Other tests run pods at the same time, which may count too.
+fn wait_for_any(controller: &Controller, series: &str) {
+    eventually(TIMEOUT, &format!("{series} is above 0"), || match controller.metric(series) {
+        Some(1..) => Ok(()),
+        found => Err(format!("{found:?}")),
+    });
+}
+
+#[test]
+fn a_pod_that_its_proxy_keeps_is_published_once() {
+    Cluster::get().start_devices();
+    let fixture = Fixture::new();
+    // In audit mode, no proxy is terminated.
+    let namespace = Cluster::get().namespace(&[("trainmesh.dev/inject", "audit"), ("istio-injection", "enabled")]);
+    let _ = namespace.create(&with_gpu(fixture.group.pod("train"), IMAGE, "true")).success();
+    let event = wait_for_event(&namespace, "train", "SidecarOutlivesMain");
+    assert!(event.warning && event.note.contains("sidecars of train run after the main containers"), "{event:?}");
+    wait_for_any(&fixture.controller, "trainmesh_findings{id=\"SidecarOutlivesMain\"}");
+    wait_for_any(&fixture.controller, "trainmesh_gpu_seconds_wasted_total{cause=\"sidecar_running\"}");
+    let found = events(&namespace, "train").into_iter().filter(|event| event.reason == "SidecarOutlivesMain");
+    assert_eq!(found.map(|event| event.count).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn peers_that_wait_for_one_pod_are_counted() {
+    Cluster::get().start_devices();
+    let fixture = Fixture::new();
+    let rank = |role: &str, image: &str| {
+        let pod = fixture.group.pod(&format!("llama-{role}-0")).label("sidecar.istio.io/inject", "false");
+        let pod = pod.label("training.kubeflow.org/operator-name", "pytorchjob-controller");
+        let pod = pod.label("training.kubeflow.org/job-name", "llama");
+        let pod = pod.label("training.kubeflow.org/replica-type", role);
+        with_gpu(pod.label("training.kubeflow.org/replica-index", "0"), image, "sleep 1h")
+    };
+    fixture.create(&rank("master", IMAGE));
+    fixture.create(&rank("worker", "trainmesh.test/missing:1"));
+    let event = wait_for_event(&fixture.namespace, "llama-worker-0", "ImagePullFails");
+    assert!(event.note.contains("so 1 other pod of the job waits"), "{event:?}");
+    assert!(events(&fixture.namespace, "llama-master-0").iter().all(|event| event.reason != "ImagePullFails"));
+    wait_for_any(&fixture.controller, "trainmesh_gpu_seconds_wasted_total{cause=\"peers_waiting\"}");
+}
+
+#[test]
+fn a_namespace_that_has_not_opted_in_is_not_diagnosed() {
+    let fixture = Fixture::new();
+    let namespace = Cluster::get().namespace(&[("istio-injection", "enabled")]);
+    let missing = |name: &str| {
+        let mut container = container("main", "true");
+        container["image"] = "trainmesh.test/missing:1".into();
+        fixture.group.pod(name).label("sidecar.istio.io/inject", "false").container(container)
+    };
+    let _ = namespace.create(&missing("other")).success();
+    // Created later, so that the first pod would have been published by then.
+    fixture.create(&missing("own"));
+    wait_for_event(&fixture.namespace, "own", "ImagePullFails");
+    assert!(events(&namespace, "other").is_empty());
+}

@@ -1,0 +1,172 @@
+//! Findings that the controller publishes: once each, and what they cost.
+
+use jiff::{SignedDuration, Timestamp};
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_core::diagnosis::{
+    ClusterSnapshot, DiagnosisCode, DiagnosisReport, FindingTracker, MAX_TRACKED, PublishedFinding, Selection,
+    WasteCause, diagnose,
+};
+
+use super::objects::{NOW, ago, job_with, main_status, rank, rank_of, waiting, with};
+
+const NAMESPACE: &str = "team-a";
+
+/// A tracker with the time in seconds after [`NOW`].
+struct Tracked {
+    tracker: FindingTracker,
+}
+
+impl Tracked {
+    /// Creates a tracker that has started `seconds` before [`NOW`].
+    fn since(seconds: i64) -> Self {
+        Self { tracker: FindingTracker::new(at(-seconds)) }
+    }
+
+    /// Records a diagnosis and publishes new findings. Returns the changes, and the seconds lost by cause.
+    fn record(&mut self, pods: &[Value], seconds: i64) -> (Vec<String>, Vec<(WasteCause, u64)>) {
+        let (snapshot, report) = diagnose_at(pods, seconds);
+        let changes = self.tracker.record(NAMESPACE, &report);
+        let mut names: Vec<String> = Vec::new();
+        for found in &changes.unpublished {
+            let pod = snapshot.pod_in_evidence(found).unwrap();
+            names.push(format!("+ {} {}: {}", found.workload.name, found.code.code(), pod.pod));
+            self.tracker.mark_published(NAMESPACE, found, pod);
+        }
+        for ((workload, code), PublishedFinding { pod, .. }) in &changes.resolved {
+            names.push(format!("- {} {}: {pod}", workload.name, code.code()));
+        }
+        (names, changes.wasted.into_iter().collect())
+    }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    NOW.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+}
+
+fn diagnose_at(pods: &[Value], seconds: i64) -> (ClusterSnapshot, DiagnosisReport) {
+    let mut snapshot = ClusterSnapshot::default();
+    for pod in pods {
+        assert!(snapshot.add(pod, NAMESPACE).unwrap());
+    }
+    let report = diagnose(&snapshot, &Selection::default(), at(seconds));
+    (snapshot, report)
+}
+
+/// A job of four pods with 8 GPUs each, of which worker-0 does not start.
+fn pulls() -> Vec<Value> {
+    job_with(4, waiting("ImagePullBackOff", ""))
+}
+
+fn healthy() -> Vec<Value> {
+    (0..4).map(rank).collect()
+}
+
+/// A pod whose main container finished 10 minutes ago, and whose proxy runs.
+fn finished() -> Value {
+    let status = json!([
+        {"name": "pytorch", "restartCount": 0, "state": {"terminated": {"exitCode": 0, "finishedAt": ago(600)}}},
+        {"name": "istio-proxy", "restartCount": 0, "state": {"running": {"startedAt": ago(3000)}}}]);
+    let mut pod = rank_of("gpt", 0);
+    pod["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "istio-proxy"}));
+    pod["spec"]["restartPolicy"] = "Never".into();
+    with(pod, json!({"status": {"containerStatuses": status}}))
+}
+
+fn mixed() -> Vec<Value> {
+    let revision = |text: &str| json!({"metadata": {"annotations": {"trainmesh.dev/fabric-revision": text}}});
+    vec![with(rank(0), revision("0123456789ab")), with(rank(1), revision("ba9876543210"))]
+}
+
+#[test]
+fn a_finding_is_published_once_until_it_is_resolved() {
+    let mut tracked = Tracked::since(0);
+    let appeared = vec!["+ llama ImagePullFails: llama-worker-0".to_owned()];
+    assert_eq!(tracked.record(&pulls(), 0).0, appeared);
+    assert_eq!(tracked.record(&pulls(), 60).0, [""; 0]);
+    assert_eq!(tracked.record(&healthy(), 120).0, [""; 0], "it may come back");
+    assert_eq!(tracked.record(&pulls(), 180).0, [""; 0], "it came back");
+    assert_eq!(tracked.record(&healthy(), 479).0, [""; 0]);
+    assert_eq!(tracked.record(&healthy(), 480).0, ["- llama ImagePullFails: llama-worker-0"]);
+    assert_eq!(tracked.tracker.namespaces().count(), 0, "nothing is kept");
+    assert_eq!(tracked.record(&pulls(), 500).0, appeared);
+}
+
+#[test]
+fn an_unpublished_finding_is_returned_again() {
+    let (_, report) = diagnose_at(&pulls(), 0);
+    let mut tracker = FindingTracker::new(at(0));
+    for _ in 0..2 {
+        assert_eq!(tracker.record(NAMESPACE, &report).unpublished.len(), 1);
+    }
+    let (_, empty) = diagnose_at(&[], 1000);
+    assert!(tracker.record(NAMESPACE, &empty).resolved.is_empty(), "it was never published");
+}
+
+#[test]
+fn findings_are_counted_while_they_are_present() {
+    let mut tracked = Tracked::since(0);
+    let count = |tracked: &Tracked, code| tracked.tracker.counts().get(&code).copied();
+    tracked.record(&[pulls(), vec![with(rank_of("gpt", 0), waiting("ErrImagePull", ""))]].concat(), 0);
+    assert_eq!(count(&tracked, DiagnosisCode::ImagePullFails), Some(2));
+    assert_eq!(count(&tracked, DiagnosisCode::CrashLoop), Some(0), "each code has a series");
+    assert_eq!(count(&tracked, DiagnosisCode::RankOnTcp), None, "only logs show it");
+    assert!(tracked.tracker.has_findings(NAMESPACE) && !tracked.tracker.has_findings("team-b"));
+    tracked.record(&healthy(), 60);
+    assert_eq!(count(&tracked, DiagnosisCode::ImagePullFails), Some(0));
+    assert!(!tracked.tracker.has_findings(NAMESPACE));
+}
+
+/// The first diagnosis after `leads` seconds.
+#[rstest]
+#[case::peers_wait(pulls(), 9999, &[(WasteCause::PeersWaiting, 32 * 3600)])]
+#[case::only_while_this_replica_leads(pulls(), 10, &[(WasteCause::PeersWaiting, 320)])]
+#[case::sidecar(vec![finished()], 9999, &[(WasteCause::SidecarRunning, 8 * 600)])]
+#[case::fabric(mixed(), 9999, &[(WasteCause::FabricMixed, 16 * 3600)])]
+#[case::a_single_pod_shows_it_itself(vec![with(rank(0), waiting("ImagePullBackOff", ""))], 9999, &[])]
+#[case::all_pods_fail(
+    (0..4).map(|index| with(rank(index), waiting("ImagePullBackOff", ""))).collect(), 9999, &[]
+)]
+fn causes_of_waste(#[case] pods: Vec<Value>, #[case] leads: i64, #[case] expected: &[(WasteCause, u64)]) {
+    assert_eq!(Tracked::since(leads).record(&pods, 0).1, expected);
+}
+
+#[test]
+fn each_second_is_counted_once() {
+    let mut tracked = Tracked::since(10);
+    let lost = |seconds: u64| vec![(WasteCause::PeersWaiting, 32 * seconds)];
+    assert_eq!(tracked.record(&pulls(), 0).1, lost(10));
+    assert_eq!(tracked.record(&pulls(), 60).1, lost(60));
+    assert_eq!(tracked.record(&healthy(), 90).1, []);
+    // Since the last diagnosis with the finding.
+    assert_eq!(tracked.record(&pulls(), 120).1, lost(60));
+}
+
+#[test]
+fn an_accelerator_counts_for_one_cause() {
+    let crash = json!({"terminated": {"exitCode": 1, "finishedAt": ago(60)}});
+    let crashes = main_status(
+        json!({"restartCount": 9, "lastState": crash, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}),
+    );
+    let mut pods = pulls();
+    pods[2] = with(pods[2].clone(), crashes);
+    assert_eq!(Tracked::since(9999).record(&pods, 0).1, [(WasteCause::PeersWaiting, 32 * 3600)]);
+}
+
+#[test]
+fn causes_have_distinct_names() {
+    let names: std::collections::BTreeSet<&str> = WasteCause::ALL.iter().map(|cause| cause.name()).collect();
+    assert_eq!(names.len(), WasteCause::ALL.len());
+}
+
+#[test]
+fn the_number_of_findings_is_limited() {
+    let mut tracker = FindingTracker::new(at(0));
+    let pods: Vec<Value> =
+        (0..1_000).map(|index| with(rank_of(&format!("job-{index}"), 0), waiting("ErrImagePull", ""))).collect();
+    let (_, report) = diagnose_at(&pods, 0);
+    for namespace in 0..12 {
+        tracker.record(&format!("team-{namespace}"), &report);
+    }
+    assert_eq!(tracker.counts().values().sum::<usize>(), MAX_TRACKED);
+}
