@@ -89,7 +89,7 @@ diagnoses! {
         fix "read the message: create the ConfigMap or Secret that it names, or correct the command, the volume or the device", link "containernotcreated";
     /// Waiting in `CrashLoopBackOff`.
     Kubernetes Error CrashLoop => "a main container crashes again and again, so its peers wait",
-        evidence "a container waits with reason `CrashLoopBackOff`; a warning until the third restart, because the first connections of a job may fail",
+        evidence "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; a warning until the third restart, because the first connections of a job may fail",
         fix "read the log of the last run: kubectl logs --previous", link "crashloop";
     /// `OOMKilled`.
     Kubernetes Error OutOfMemory => "a main container exceeded its memory limit, so its rank is lost",

@@ -25,7 +25,19 @@ fn ended(policy: &str, reason: &str, code: i64) -> Value {
     with(main_status(json!({"state": termination(reason, code)})), json!({"spec": {"restartPolicy": policy}}))
 }
 
+/// A container that has terminated again, for a part of the delay before its next restart.
+fn terminated_again(policy: &str, restarts: u64, code: i64) -> Value {
+    let status = main_status(
+        json!({"restartCount": restarts, "state": termination("Error", code), "lastState": termination("Error", 1)}),
+    );
+    with(status, json!({"spec": {"restartPolicy": policy}}))
+}
+
 #[rstest]
+#[case::between_restarts(terminated_again("OnFailure", 3, 1), &["E CrashLoop unknown"])]
+#[case::early_restart(terminated_again("OnFailure", 2, 1), &[])]
+#[case::completed_after_restarts(terminated_again("OnFailure", 3, 0), &[])]
+#[case::not_restarted_any_more(terminated_again("Never", 3, 1), &["E RankFailed unknown"])]
 #[case::often(crash_loop(3, "Error", 1), &["E CrashLoop unknown"])]
 #[case::first_connections(crash_loop(2, "Error", 1), &["W CrashLoop unknown"])]
 #[case::by_memory(crash_loop(5, "OOMKilled", 137), &["E OutOfMemory unknown"])]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, pod_names};
-use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
+use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -19,27 +19,25 @@ const OUT_OF_MEMORY: &str = "OOMKilled";
 
 /// Reports containers between restarts. Those that ran out of memory are reported by [`check_memory`].
 pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
-    let in_loop = |pod: &&PodRecord| {
-        pod.waiting().any(|(container, reason, _)| reason == CRASH_LOOP && !ran_out_of_memory(container))
-    };
+    let in_loop = |pod: &&PodRecord| pod.containers.iter().any(is_between_restarts);
     let pods: Vec<&PodRecord> = job.active().filter(in_loop).collect();
     if pods.is_empty() {
         return;
     }
     let containers = || {
-        let waiting =
-            pods.iter().flat_map(|pod| pod.waiting().map(move |(container, reason, _)| (*pod, container, reason)));
-        waiting.filter(|(_, container, reason)| *reason == CRASH_LOOP && !ran_out_of_memory(container))
+        let all = pods.iter().flat_map(|pod| pod.containers.iter().map(move |container| (*pod, container)));
+        all.filter(|(_, container)| is_between_restarts(container))
     };
-    let restarts = containers().map(|(_, container, _)| container.restarts).max().unwrap_or_default();
-    let evidence = containers().map(|(pod, container, _)| {
-        let last = container.last.as_ref();
+    let restarts = containers().map(|(_, container)| container.restarts).max().unwrap_or_default();
+    let evidence = containers().map(|(pod, container)| {
+        let last = container.last_termination();
         let value = last.map_or_else(|| CRASH_LOOP.to_owned(), TerminationRecord::summary);
         let value = format!("{value}, {} restarts", container.restarts);
-        let time = last.and_then(|last| last.finished);
-        Evidence::new(pod.title(), container.status_field("lastState.terminated"), &value, time)
+        let state = if matches!(container.state, StateRecord::Terminated(_)) { "state" } else { "lastState" };
+        let field = container.status_field(&format!("{state}.terminated"));
+        Evidence::new(pod.title(), field, &value, last.and_then(|last| last.finished))
     });
-    let since = containers().filter_map(|(_, container, _)| container.last.as_ref()?.finished).min();
+    let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
     let message = format!("{} crash again and again{}", pod_names(&pods), job.waiting_peers(&pods));
     let message = if pods.len() == 1 { message.replacen(" crash ", " crashes ", 1) } else { message };
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
@@ -101,6 +99,20 @@ impl<'a> Killed<'a> {
         let field = container.status_field(&format!("{state}.terminated"));
         Evidence::new(pod.title(), field, &termination.summary(), termination.finished)
     }
+}
+
+/// Returns true for a container that the kubelet restarts after a delay, unless it ran out of memory. For a part of the
+/// delay, the kubelet reports the termination and not `CrashLoopBackOff`.
+fn is_between_restarts(container: &ContainerRecord) -> bool {
+    let waits = match &container.state {
+        StateRecord::Waiting { reason, .. } => **reason == *CRASH_LOOP,
+        StateRecord::Terminated(termination) => {
+            let is_restarted = container.policy != RestartPolicy::Never && container.restarts >= MIN_RESTARTS;
+            container.is_main && termination.exit_code != 0 && is_restarted
+        }
+        _ => false,
+    };
+    waits && !ran_out_of_memory(container)
 }
 
 fn ran_out_of_memory(container: &ContainerRecord) -> bool {
