@@ -39,6 +39,22 @@ image: static ## Build the container image IMAGE into target/image.tar (buildah,
 	rm -f target/image.tar
 	buildah --storage-driver vfs push $(IMAGE) oci-archive:target/image.tar:$(IMAGE)
 
+# Registry that the chart and install.yaml of the release name, and the address of its downloads.
+REGISTRY ?=
+URL ?=
+
+.PHONY: release
+release: ## Build and check the assets of a release in target/release-assets (REGISTRY=registry.example.com/ml; rustup, Go, root)
+	REGISTRY="$(REGISTRY)" URL="$(URL)" release/run
+
+.PHONY: release-reproduce
+release-reproduce: ## Build the assets again in another directory, and compare them byte for byte (needs `make release`)
+	REGISTRY="$(REGISTRY)" URL="$(URL)" release/reproduce
+
+.PHONY: release-try
+release-try: ## Install the assets on the cluster from a registry, and run a job (needs `make release` and `make cluster`)
+	release/try
+
 .PHONY: chart
 chart: ## Check the chart and config/kustomize without a cluster
 	tests/chart/run
@@ -80,13 +96,14 @@ lint-core: ## Check that the core compiles to wasm32: no dependency uses files, 
 	$(CARGO) check --locked --package trainmesh-core --no-default-features --target wasm32-unknown-unknown
 
 # SC2317: functions are called by name, as in `check DESCRIPTION FUNCTION…`.
-SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
+SHELL_SCRIPTS := .ci/run benches/cluster/run $(addprefix release/,check reproduce run try) tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
   tests/same/run tests/cluster/cluster tests/cluster/selftest tests/cluster/schedulers $(wildcard tests/cluster/lib/*.sh)
-GO_MODULES := benches/cluster tests/oracle tests/chart/tool tests/chart/apiserver $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh prometheus)
+GO_MODULES := benches/cluster release/tool tests/oracle tests/chart/tool tests/chart/apiserver $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh prometheus)
 
 .PHONY: lint-tools
-lint-tools: ## Check the shell scripts and Go programs (shellcheck, Go)
+lint-tools: ## Check the shell scripts, Go programs and workflows (shellcheck, Go)
 	shellcheck --exclude=SC2317 $(SHELL_SCRIPTS)
+	tests/cluster/cluster with actionlint -- actionlint .github/workflows/*.yaml
 	for module in $(GO_MODULES); do (cd $$module && go vet ./...); done
 
 # Directory with a checkout of NCCL.

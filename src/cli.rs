@@ -22,6 +22,7 @@ mod inventory;
 mod lint;
 #[cfg(feature = "cluster")]
 mod live;
+mod man;
 mod output;
 mod premise;
 mod preview;
@@ -105,6 +106,7 @@ enum Command {
     Inventory(inventory::Arguments),
     CheckpointInterval(checkpoint_interval::Arguments),
     Completion(completion::Arguments),
+    Man(man::Arguments),
     Version(version::Arguments),
 }
 
@@ -162,6 +164,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Inventory(arguments) => inventory::run(&arguments),
         Command::CheckpointInterval(arguments) => checkpoint_interval::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     }
 }

@@ -21,6 +21,7 @@ const SKIPPED: &[&str] = &[
     "Cargo.lock",
     "LICENSE",
     "DCO",
+    "musl-license.txt",
     "schema.json",
     "values.schema.json",
     "language.rs",

@@ -1,0 +1,3 @@
+module trainmesh.test/release/tool
+
+go 1.26.0
