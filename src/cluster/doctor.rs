@@ -139,7 +139,9 @@ async fn read_lease(client: &Client, namespace: &str) -> Result<Option<Lease>, R
 async fn namespaces(client: &Client) -> Result<LabelsByNamespace, RequestError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let all = list_metadata("list namespaces", &api, ListParams::default()).await?;
-    Ok(all.into_iter().map(|namespace| (namespace.name_any(), namespace.labels().clone())).collect())
+    // No pod can be created in a namespace that is being deleted.
+    let active = all.into_iter().filter(|namespace| namespace.metadata.deletion_timestamp.is_none());
+    Ok(active.map(|namespace| (namespace.name_any(), namespace.labels().clone())).collect())
 }
 
 /// Returns the configuration in effect: the embedded one if the cluster's is not readable or is rejected.

@@ -10,7 +10,9 @@
 mod drain;
 mod faults;
 mod faulty_webhook;
+mod mesh_objects;
 mod ordering;
+mod others;
 mod preview;
 mod relay;
 mod reload;

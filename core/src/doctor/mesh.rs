@@ -15,7 +15,8 @@ use crate::workload;
 
 type Labels = BTreeMap<String, String>;
 
-/// Product of listeners and proxies from which the Services of Ray are reported: 1,000 listeners in 100 proxies.
+/// Product of listeners and proxies from which the Services of Ray are reported: 1,000 listeners in 100 proxies, which take
+/// 5 GB.
 const MAX_PRODUCT: u64 = 100 * MAX_LISTENERS;
 
 /// State of the mesh.

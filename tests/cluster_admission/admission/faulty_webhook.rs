@@ -12,7 +12,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use trainmesh_testing::tls::receive;
-use trainmesh_testing::webhook::Certificate;
+use trainmesh_testing::webhook::{Certificate, base64};
 
 /// Misbehavior of the webhook.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,8 @@ pub enum Fault {
     Http(u16, &'static str),
     /// Returns a response with these fields; `uid` and `allowed: true` are added unless overridden.
     Response(fn() -> Value),
+    /// Returns the patch, a list of operations, that the function computes for the pod.
+    Patch(fn(&Value) -> Value),
     /// Sends nothing for longer than the apiserver waits.
     NoReply,
     /// Presents an untrusted certificate.
@@ -43,6 +45,20 @@ pub fn patch(operations: &Value) -> Value {
 }
 
 impl FaultyWebhook {
+    /// Returns a webhook for new pods that calls this server, with these fields.
+    pub fn webhook(&self, name: &str, fields: &Value) -> Value {
+        let mut webhook = json!({
+            "name": name,
+            "clientConfig": {"url": format!("https://{}/", self.address), "caBundle": base64(&self.certificate.pem)},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 1, "failurePolicy": "Ignore",
+        });
+        if let (Value::Object(webhook), Value::Object(fields)) = (&mut webhook, fields) {
+            webhook.extend(fields.clone());
+        }
+        webhook
+    }
+
     /// Starts a server that runs until the tests end.
     pub fn start(fault: Fault) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -84,6 +100,10 @@ fn serve(mut stream: TcpStream, tls: Arc<ServerConfig>, fault: Fault) -> io::Res
     let (status, body) = match fault {
         Fault::Http(status, body) => (status, body.to_owned()),
         Fault::Response(fields) => (200, review_response(&review, fields()).to_string()),
+        Fault::Patch(operations) => {
+            let operations = operations(&review["request"]["object"]);
+            (200, review_response(&review, patch(&operations)).to_string())
+        }
         _ => {
             // Wait until the apiserver gives up.
             let _ = stream.read(&mut [0]);

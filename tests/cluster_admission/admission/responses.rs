@@ -7,7 +7,7 @@ use serde_json::json;
 use super::faulty_webhook::{Fault, FaultyWebhook, patch};
 use trainmesh_testing::cluster::{Cluster, Namespace};
 use trainmesh_testing::pods::{creation, pod};
-use trainmesh_testing::webhook::{Scope, WebhookConfiguration, base64, failed_open};
+use trainmesh_testing::webhook::{Scope, WebhookConfiguration, failed_open};
 
 /// Result of creating the pod.
 #[derive(Clone, Copy, Debug)]
@@ -75,12 +75,7 @@ fn the_pod_is_created_or_rejected_as_expected(
 ) {
     for (policy, outcome) in [("Ignore", with_ignore), ("Fail", with_fail)] {
         let webhook_server = FaultyWebhook::start(fault);
-        let webhook = json!({
-            "name": "faulty.trainmesh.dev",
-            "clientConfig": {"url": format!("https://{}/", webhook_server.address), "caBundle": base64(&webhook_server.certificate.pem)},
-            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
-            "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 1, "failurePolicy": policy,
-        });
+        let webhook = webhook_server.webhook("faulty.trainmesh.dev", &json!({"failurePolicy": policy}));
         let configuration = WebhookConfiguration::new(Scope::new(), "faulty", vec![webhook]);
         check(&configuration.namespace(&[]), policy, outcome);
     }
