@@ -136,7 +136,7 @@ mutants: ## Check that a test catches every mutant of the core's decision logic 
 	PROPTEST_MAX_SHRINK_TIME=5000 $(CARGO) mutants --package trainmesh-core --shard $(SHARD) --output target
 
 .PHONY: soak
-soak: ## Compare 10,000 generated pods with the apiserver, rotate and switch certificates, and attack the release binary (needs `make cluster`)
+soak: ## Run the long tests: pods, gang schedulers, operators, certificates, attacks (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test cluster_admission -- --nocapture corpus::
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
@@ -146,6 +146,10 @@ soak: ## Compare 10,000 generated pods with the apiserver, rotate and switch cer
 	  --test cluster_install -- --nocapture --ignored
 	tests/cluster/cluster operator cert-manager stop
 	tests/cluster/schedulers native volcano coscheduling
+	tests/cluster/cluster build mesh kwok coredns training-operator mpi-operator jobset trainer yunikorn
+	tests/cluster/cluster mesh image
+	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_gangs -- \
+	  --ignored --nocapture --test-threads=1
 	$(CARGO) build --release --locked
 	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture

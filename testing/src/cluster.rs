@@ -120,6 +120,12 @@ impl Cluster {
         started.insert(name.to_owned());
     }
 
+    /// Stops an operator and removes its CRDs, if it runs.
+    pub fn stop_operator(&self, name: &str) {
+        self.operators.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        cluster(&["operator", name, "stop"]);
+    }
+
     /// Starts the test mesh, which injects the pods of namespaces with `istio-injection=enabled`.
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn start_mesh(&self) {
@@ -132,6 +138,14 @@ impl Cluster {
     pub fn torch(&self) -> PathBuf {
         static PACKAGES: OnceLock<PathBuf> = OnceLock::new();
         PACKAGES.get_or_init(|| cluster(&["torch"]).trim().into()).clone()
+    }
+
+    /// Starts fake kubelets for all nodes with the label `type=kwok`.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn start_kwok(&self) {
+        static STARTED: OnceLock<()> = OnceLock::new();
+        // The directory of programs is only for execs.
+        STARTED.get_or_init(|| drop(cluster(&["kwok", "start", "/dev/null", "/nonexistent"])));
     }
 
     /// Adds the simulated `DEVICES` to the node. All tests share them: each allocates a few, for a short time.

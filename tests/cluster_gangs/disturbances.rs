@@ -1,13 +1,15 @@
 //! Whatever happens to controller, webhook, object or job: every pod is placed in the end.
 
+use rstest::rstest;
 use serde_json::json;
 
 use crate::fixture::{Fixture, set_capacity};
+use crate::scheduler::Scheduler;
 use trainmesh_testing::controller::wait_for_event;
 
 #[test]
 fn a_burst_survives_the_loss_of_the_controller() {
-    let mut fixture = Fixture::new("native", 64);
+    let mut fixture = Fixture::new(Scheduler::NATIVE, 64);
     let names: Vec<String> = (0..8).map(|index| format!("burst-{index}")).collect();
     let jobs: Vec<_> = names.iter().map(|name| fixture.job(name, 4)).collect();
     let (first, second) = jobs.split_at(4);
@@ -20,28 +22,32 @@ fn a_burst_survives_the_loss_of_the_controller() {
     }
 }
 
-#[test]
-fn a_deleted_group_does_not_leave_its_pods_pending() {
-    let fixture = Fixture::new("native", 3);
+#[rstest]
+#[case::native(Scheduler::NATIVE)]
+#[case::volcano(Scheduler::VOLCANO)]
+fn a_deleted_group_does_not_leave_its_pods_pending(#[case] scheduler: Scheduler) {
+    let fixture = Fixture::new(scheduler, 3);
     fixture.create(&[fixture.job("train", 4)]);
     let _ = fixture.wait_pods("train", 4);
     let group = fixture.group_name("train");
     fixture.wait_group(&group, "exists", |group| group.is_some());
-    let _ = fixture.namespace.delete("podgroups.scheduling.k8s.io", &group).success();
+    let _ = fixture.namespace.delete(&scheduler.groups(), &group).success();
     fixture.wait_scheduler_caught_up();
     assert_eq!(fixture.placed("train"), 0);
     set_capacity(4);
     fixture.wait_placed("train", 4);
 }
 
-#[test]
-fn a_suspended_job_releases_its_group_and_resumes() {
-    let fixture = Fixture::new("native", 4);
+#[rstest]
+#[case::native(Scheduler::NATIVE)]
+#[case::volcano(Scheduler::VOLCANO)]
+fn a_suspended_job_releases_its_group_and_resumes(#[case] scheduler: Scheduler) {
+    let fixture = Fixture::new(scheduler, 4);
     fixture.create(&[fixture.job("train", 4)]);
     fixture.wait_placed("train", 4);
     let group = fixture.group_name("train");
     fixture.patch("train", &json!({"spec": {"suspend": true}}));
-    fixture.wait_group(&group, "of the suspended job is deleted", |group| group.is_none());
+    fixture.wait_deleted(&group);
     fixture.patch("train", &json!({"spec": {"suspend": false}}));
     fixture.wait_placed("train", 4);
     fixture.wait_group(&fixture.group_name("train"), "exists again", |group| group.is_some());
@@ -49,12 +55,12 @@ fn a_suspended_job_releases_its_group_and_resumes() {
 
 #[test]
 fn a_failed_job_releases_its_group() {
-    let fixture = Fixture::new("native", 4);
+    let fixture = Fixture::new(Scheduler::NATIVE, 4);
     fixture.create(&[fixture.job_with_exit_code("train", 4, 1)]);
     fixture.wait_placed("train", 4);
     let group = fixture.group_name("train");
     fixture.complete("train");
-    fixture.wait_group(&group, "of the failed job is deleted", |group| group.is_none());
+    fixture.wait_deleted(&group);
     assert_eq!(
         fixture.namespace.get("job", "train").unwrap()["status"]["failed"].as_u64().map(|failed| failed > 0),
         Some(true)
@@ -63,7 +69,7 @@ fn a_failed_job_releases_its_group() {
 
 #[test]
 fn a_job_can_be_recreated_under_its_name() {
-    let fixture = Fixture::new("native", 4);
+    let fixture = Fixture::new(Scheduler::NATIVE, 4);
     fixture.create(&[fixture.job("train", 4)]);
     fixture.wait_placed("train", 4);
     let group = fixture.group_name("train");
@@ -72,12 +78,14 @@ fn a_job_can_be_recreated_under_its_name() {
     fixture.create(&[fixture.job("train", 4)]);
     fixture.wait_placed("train", 4);
     assert_ne!(fixture.group_name("train"), group);
-    fixture.wait_group(&group, "of the deleted job is collected", |group| group.is_none());
+    fixture.wait_deleted(&group);
 }
 
-#[test]
-fn a_scaled_job_does_not_wait_for_the_pods_that_it_had() {
-    let fixture = Fixture::new("native", 3);
+#[rstest]
+#[case::native(Scheduler::NATIVE)]
+#[case::volcano(Scheduler::VOLCANO)]
+fn a_scaled_job_does_not_wait_for_the_pods_that_it_had(#[case] scheduler: Scheduler) {
+    let fixture = Fixture::new(scheduler, 3);
     fixture.create(&[fixture.job("train", 4)]);
     let _ = fixture.wait_pods("train", 4);
     let group = fixture.group_name("train");
@@ -86,23 +94,37 @@ fn a_scaled_job_does_not_wait_for_the_pods_that_it_had() {
     fixture.wait_placed("train", 3);
 }
 
-#[test]
-fn a_pod_that_the_webhook_missed_releases_its_gang() {
-    let fixture = Fixture::new("native", 3);
+#[rstest]
+#[case::native(Scheduler::NATIVE)]
+#[case::volcano(Scheduler::VOLCANO)]
+fn a_pod_that_the_webhook_missed_releases_its_gang(#[case] scheduler: Scheduler) {
+    let fixture = Fixture::new(scheduler, 3);
     fixture.create(&[fixture.job("train", 4)]);
     let pods = fixture.wait_pods("train", 4);
     let group = fixture.group_name("train");
-    fixture.wait_group(&group, "is a gang of four", |group| {
-        group.is_some_and(|group| group["spec"]["schedulingPolicy"]["gang"]["minCount"] == 4)
-    });
+    fixture.wait_minimum(&group, 4);
     fixture.webhook.process.signal("STOP");
     let _ = fixture.namespace.delete("pod", pods[0]["metadata"]["name"].as_str().unwrap()).success();
     let replaced = fixture.wait_pods("train", 4);
     fixture.webhook.process.signal("CONT");
-    let without_key = replaced.iter().filter(|pod| pod["spec"]["schedulingGroup"].is_null()).count();
+    let without_key = replaced.iter().filter(|pod| scheduler.gang_named_by(pod).is_none()).count();
     assert_eq!(without_key, 1, "the webhook was stopped");
     set_capacity(4);
     fixture.wait_placed("train", 4);
     let event = wait_for_event(&fixture.namespace, "train", "GangReleased");
     assert!(event.warning && event.note.contains("created without the webhook"), "{event:?}");
+}
+
+#[rstest]
+#[case::native(Scheduler::NATIVE)]
+#[case::volcano(Scheduler::VOLCANO)]
+fn a_rank_is_replaced_after_another_has_completed(#[case] scheduler: Scheduler) {
+    let fixture = Fixture::new(scheduler, 3);
+    fixture.create(&[fixture.job("train", 3)]);
+    fixture.wait_placed("train", 3);
+    fixture.complete_index("train", 0);
+    let pods = fixture.wait_pods("train", 2);
+    let _ = fixture.namespace.delete("pod", pods[0]["metadata"]["name"].as_str().unwrap()).success();
+    // Without the completed rank, the pods cannot meet the minimum of three.
+    fixture.wait_placed("train", 2);
 }

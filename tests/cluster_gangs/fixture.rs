@@ -5,12 +5,17 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use trainmesh_core::gang::GangMode;
+use trainmesh_core::gang::object::GANG_APIS;
 use trainmesh_testing::cluster::server::{self, Server};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
 use trainmesh_testing::webhook::{Options, Webhook};
 
+use crate::kinds::Kind;
+use crate::scheduler::Scheduler;
+
 /// Extended resource of which each pod requests one.
-const CAPACITY: &str = "trainmesh.test/capacity";
+pub const CAPACITY: &str = "trainmesh.test/capacity";
 
 /// A webhook, its controller, and a namespace.
 #[derive(Debug)]
@@ -18,24 +23,79 @@ pub struct Fixture {
     pub controller: Server,
     pub webhook: Webhook,
     pub namespace: Namespace,
-    /// Jobs complete when the file of their name is in this folder.
-    completed: TempDir,
+    pub scheduler: Scheduler,
+    /// Scheduler that the templates select; `None` if they leave that to the webhook.
+    pub selected: Option<&'static str>,
+    /// Jobs complete when the file of their name is in this folder, or that of their name and a completion index.
+    pub completed: TempDir,
 }
 
 impl Fixture {
-    /// Creates a namespace with this gang mode, on a node with capacity for so many pods, and waits until the webhook reads that
-    /// the controller creates objects.
-    pub fn new(mode: &str, capacity: u32) -> Self {
+    /// Creates a namespace with the mode of `scheduler`, on a node with capacity for so many pods, and waits until the
+    /// controller creates objects.
+    pub fn new(scheduler: Scheduler, capacity: u32) -> Self {
+        Self::with_labels(scheduler, capacity, &[])
+    }
+
+    /// As [`Fixture::new`], in a namespace whose pods get the test mesh's sidecar.
+    pub fn in_mesh(scheduler: Scheduler, capacity: u32) -> Self {
+        Cluster::get().start_mesh();
+        Self::with_labels(scheduler, capacity, &[("istio-injection", "enabled")])
+    }
+
+    /// As [`Fixture::new`], in a namespace without gangs, whose pods select `scheduler`.
+    pub fn without_gangs(scheduler: Scheduler, capacity: u32) -> Self {
+        scheduler.start();
+        let selected = scheduler.mode.scheduler_name();
+        Self { selected, ..Self::start(scheduler, GangMode::None, capacity, &[]) }
+    }
+
+    /// As [`Fixture::new`], without starting `scheduler`.
+    pub fn without_scheduler(scheduler: Scheduler, capacity: u32) -> Self {
+        Self::start(scheduler, scheduler.mode, capacity, &[])
+    }
+
+    fn with_labels(scheduler: Scheduler, capacity: u32, labels: &[(&str, &str)]) -> Self {
+        scheduler.start();
+        let fixture = Self::start(scheduler, scheduler.mode, capacity, labels);
+        if let Some(api) = scheduler.api() {
+            fixture.wait_announced(&api.api_version());
+        }
+        fixture
+    }
+
+    fn start(scheduler: Scheduler, mode: GangMode, capacity: u32, labels: &[(&str, &str)]) -> Self {
         set_capacity(capacity);
         let webhook = Webhook::with_options(&Options::default());
         webhook.configure("termination: {enabled: false}\nfabric: {enabled: false}");
-        let labels = [("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/gang", mode)];
-        let namespace = webhook.namespace(&labels);
+        let selected = [("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/gang", mode.name())];
+        let namespace = webhook.namespace(&[&selected, labels].concat());
         let controller = start_controller(&webhook);
-        if mode != "none" {
-            webhook.process.wait_for_metric("trainmesh_gang_announced", 1);
-        }
-        Self { controller, webhook, namespace, completed: server::temp_folder() }
+        let completed = server::temp_folder();
+        Self { controller, webhook, namespace, scheduler, selected: None, completed }
+    }
+
+    /// Waits until the controller announces on its Lease that it creates objects of this API.
+    pub fn wait_announced(&self, api_version: &str) {
+        Self::eventually(&format!("the controller announces {api_version}"), || {
+            let text = self.announcement();
+            if text.contains(api_version) { Ok(()) } else { Err(text) }
+        });
+        self.webhook.process.wait_for_metric("trainmesh_gang_announced", 1);
+    }
+
+    /// Waits until the controller no longer announces that it creates objects of this API.
+    pub fn wait_not_announced(&self, api_version: &str) {
+        Self::eventually(&format!("the controller does not announce {api_version}"), || {
+            let text = self.announcement();
+            if text.contains(api_version) { Err(text) } else { Ok(()) }
+        });
+    }
+
+    /// Returns what the controller announces on its Lease.
+    fn announcement(&self) -> String {
+        let lease = self.webhook.config_namespace.get("lease", "trainmesh-controller").unwrap_or_default();
+        lease["metadata"]["annotations"][GANG_APIS].as_str().unwrap_or_default().to_owned()
     }
 
     /// Kills the controller and starts another.
@@ -50,47 +110,14 @@ impl Fixture {
         let _ = self.namespace.create(&list(jobs.iter().cloned())).success();
     }
 
-    /// Returns an indexed Job.
-    pub fn job(&self, name: &str, pods: u32) -> Value {
-        self.job_with_exit_code(name, pods, 0)
-    }
-
-    /// Returns an indexed Job whose pods exit with this code.
-    pub fn job_with_exit_code(&self, name: &str, pods: u32, code: u8) -> Value {
-        let script = format!("until [ -e /completed/{name} ]; do sleep 0.1; done; exit {code}");
-        let container = json!({
-            "name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
-            "command": ["sh", "-c", script], "resources": {"limits": {CAPACITY: 1}},
-            "volumeMounts": [{"name": "completed", "mountPath": "/completed"}],
-        });
-        let path = self.completed.path().to_str().expect("the path is UTF-8");
-        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {
-            "completionMode": "Indexed", "completions": pods, "parallelism": pods,
-            // The first exit code other than 0 fails the job, but a deleted pod is replaced.
-            "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}]},
-            "template": {"spec": {
-                "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container],
-                "volumes": [{"name": "completed", "hostPath": {"path": path, "type": "Directory"}}],
-            }},
-        }})
-    }
-
-    /// Returns a `PyTorchJob` with a Master and Workers.
-    pub fn pytorch_job(&self, name: &str, pods: u32) -> Value {
-        let mut template = self.job(name, pods)["spec"]["template"].take();
-        template["spec"]["containers"][0]["name"] = "pytorch".into();
-        json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": {
-            "runPolicy": {"cleanPodPolicy": "None"},
-            "pytorchReplicaSpecs": {
-                "Master": {"replicas": 1, "restartPolicy": "Never", "template": template},
-                "Worker": {"replicas": pods - 1, "restartPolicy": "Never", "template": template},
-            },
-        }})
-    }
-
     /// Lets the pods of a job complete.
     pub fn complete(&self, job: &str) {
         fs::write(self.completed.path().join(job), "").expect("write a file");
+    }
+
+    /// Lets the pod of a Job with this index complete.
+    pub fn complete_index(&self, job: &str, index: u32) {
+        self.complete(&format!("{job}-{index}"));
     }
 
     /// Changes fields of a job.
@@ -100,13 +127,11 @@ impl Fixture {
 
     /// Returns the pods of a job that have not ended and are not being deleted.
     pub fn pods(&self, job: &str) -> Vec<Value> {
-        let keys = ["batch.kubernetes.io/job-name", "training.kubeflow.org/job-name"];
-        let pods = keys.into_iter().flat_map(|key| self.namespace.pods(&format!("{key}={job}")));
         let is_alive = |pod: &Value| {
             matches!(pod["status"]["phase"].as_str(), Some("Pending" | "Running"))
                 && pod["metadata"]["deletionTimestamp"].is_null()
         };
-        pods.filter(is_alive).collect()
+        self.namespace.pods("").into_iter().filter(|pod| Kind::owns(pod, job) && is_alive(pod)).collect()
     }
 
     /// Returns the number of placed pods of a job.
@@ -122,6 +147,16 @@ impl Fixture {
         });
     }
 
+    /// Waits until so many pods of a job run.
+    pub fn wait_running(&self, job: &str, expected: usize) {
+        Self::eventually(&format!("{expected} pods of {job} run"), || {
+            match self.pods(job).iter().filter(|pod| pod["status"]["phase"] == "Running").count() {
+                running if running == expected => Ok(()),
+                running => Err(format!("{running} run")),
+            }
+        });
+    }
+
     /// Waits until a job has so many pods.
     pub fn wait_pods(&self, job: &str, expected: usize) -> Vec<Value> {
         Self::eventually(&format!("{job} has {expected} pods"), || {
@@ -130,12 +165,12 @@ impl Fixture {
         })
     }
 
-    /// Waits until a pod outside any gang is placed: by then the scheduler has also tried the pods before it.
+    /// Waits until the scheduler has placed a pod outside any gang: by then it has also tried the pods before it.
     pub fn wait_scheduler_caught_up(&self) {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let name = format!("last-{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
-            "terminationGracePeriodSeconds": 0,
+            "terminationGracePeriodSeconds": 0, "schedulerName": self.scheduler.mode.scheduler_name(),
             "containers": [{"name": "a", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never", "command": ["true"]}],
         }});
         let _ = self.namespace.create(&pod).success();
@@ -148,17 +183,26 @@ impl Fixture {
     /// Returns the `PodGroup` that a job's pods name, once all have the same.
     pub fn group_name(&self, job: &str) -> String {
         let pods = self.pods(job);
-        let names: Vec<_> = pods
-            .iter()
-            .map(|pod| pod["spec"]["schedulingGroup"]["podGroupName"].as_str().unwrap_or_default())
-            .collect();
+        let names: Vec<_> = pods.iter().map(|pod| self.scheduler.gang_named_by(pod).unwrap_or_default()).collect();
         assert!(!names.is_empty() && names.iter().all(|name| *name == names[0] && !name.is_empty()), "{names:?}");
         names[0].to_owned()
     }
 
     /// Returns the `PodGroup`.
     pub fn group(&self, name: &str) -> Option<Value> {
-        self.namespace.get("podgroup", name)
+        self.namespace.get(&self.scheduler.groups(), name)
+    }
+
+    /// Waits until the `PodGroup` has this minimum.
+    pub fn wait_minimum(&self, name: &str, expected: u32) {
+        self.wait_group(name, &format!("has the minimum {expected}"), |group| {
+            group.is_some_and(|group| self.scheduler.minimum(group) == Some(expected))
+        });
+    }
+
+    /// Waits until the `PodGroup` is deleted.
+    pub fn wait_deleted(&self, name: &str) {
+        self.wait_group(name, "is deleted", |group| group.is_none());
     }
 
     /// Waits until the `PodGroup` is as `accept` requires.

@@ -1,4 +1,4 @@
-//! Gang scheduling with Kubernetes' own scheduler: the pods of a job are placed all together or not at all, and none waits
+//! Gang scheduling with real schedulers: the pods of a job are placed all together or not at all, and none waits
 //! indefinitely.
 //!
 //! ```text
@@ -16,6 +16,12 @@
     reason = "tests fail by panicking; the modules belong to no library"
 )]
 
+mod apis;
+mod burst;
 mod disturbances;
 mod fixture;
+mod kinds;
+mod matrix;
 mod placement;
+mod scheduler;
+mod templates;

@@ -47,7 +47,13 @@ describe_operator() {
       OP_VALUES='--set plugins.enabled={Coscheduling}'
       OP_DEPLOY='scheduler-plugins-controller scheduler-plugins-scheduler' OP_BINARY='controller kube-scheduler'
       ;;
-    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer volcano coscheduling" ;;
+    yunikorn)
+      OP_SPACE=yunikorn OP_DEPLOY=yunikorn-scheduler
+      OP_OVERLAY='scheduler/yunikorn-rbac.yaml scheduler/yunikorn-configs.yaml scheduler/scheduler.yaml'
+      # The manifests name no namespace, and the second container is the web interface.
+      OP_EDIT='s|^metadata:$|&\n  namespace: yunikorn|; s|^data:$|&\n  service.placeHolderImage: trainmesh.test/pause:1|; /- name: yunikorn-scheduler-web/,$ d; s|memory: 1Gi|memory: 64Mi|'
+      ;;
+    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer volcano coscheduling yunikorn" ;;
   esac
 }
 

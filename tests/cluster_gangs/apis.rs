@@ -1,0 +1,68 @@
+//! Clusters that do not serve the API of the mode.
+
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
+use crate::scheduler::Scheduler;
+use trainmesh_testing::cluster::Cluster;
+
+/// API that is installed and removed. Nothing schedules its pods.
+const SCHEDULER: Scheduler = Scheduler::COSCHEDULING;
+const CRD: &str = "podgroups.scheduling.x-k8s.io";
+
+#[test]
+fn an_api_that_is_installed_later_is_used_until_it_is_removed() {
+    SCHEDULER.stop();
+    let mut fixture = Fixture::without_scheduler(SCHEDULER, 8);
+    let version = SCHEDULER.api().unwrap().api_version();
+    let native = Scheduler::NATIVE.api().unwrap().api_version();
+
+    fixture.wait_announced(&native);
+    assert_ungrouped(&fixture, "before", "gang=GangApiMissing");
+
+    let crd = InstalledCrd::new();
+    fixture.wait_announced(&version);
+    fixture.create(&[fixture.job("with", 2)]);
+    let _ = fixture.wait_pods("with", 2);
+    fixture.wait_minimum(&fixture.group_name("with"), 2);
+
+    drop(crd);
+    fixture.wait_not_announced(&version);
+    fixture.wait_announced(&native);
+    assert_ungrouped(&fixture, "after", "gang=GangApiMissing");
+    assert!(!fixture.controller.has_exited());
+}
+
+/// Checks that the pods of a new job get no key, with this refusal, and are placed.
+fn assert_ungrouped(fixture: &Fixture, job: &str, refused: &str) {
+    fixture.create(&[fixture.job(job, 2)]);
+    fixture.wait_placed(job, 2);
+    for pod in fixture.pods(job) {
+        assert_eq!(pod["metadata"]["annotations"]["trainmesh.dev/refused"], refused);
+        assert_eq!(fixture.scheduler.gang_named_by(&pod), None);
+    }
+}
+
+/// Guard of the CRD of [`SCHEDULER`]. Dropping it deletes the CRD with all objects.
+struct InstalledCrd(());
+
+impl InstalledCrd {
+    fn new() -> Self {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let version =
+            json!({"name": "v1alpha1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+        let names = json!({"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"});
+        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": CRD, "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
+            "spec": {"group": "scheduling.x-k8s.io", "scope": "Namespaced", "names": names, "versions": [version]}});
+        let _ = Cluster::get().apply(&crd as &Value).success();
+        Self(())
+    }
+}
+
+impl Drop for InstalledCrd {
+    fn drop(&mut self) {
+        // An error here must not replace the failure of the test.
+        let _ = Cluster::get().kubectl(&["delete", "crd", CRD, "--timeout=60s"], "");
+    }
+}

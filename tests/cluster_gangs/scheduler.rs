@@ -1,0 +1,72 @@
+//! The schedulers under test.
+
+use serde_json::Value;
+
+use trainmesh_core::gang::GangMode;
+use trainmesh_core::gang::key::YUNIKORN_QUEUES;
+use trainmesh_core::gang::object::{GroupApi, GroupState, read_group};
+use trainmesh_core::pod::Pod;
+use trainmesh_testing::cluster::Cluster;
+
+/// A scheduler that the test cluster runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheduler {
+    /// Mode that selects it.
+    pub mode: GangMode,
+    /// Name of its project.
+    pub project: &'static str,
+    /// Name of `tests/cluster/cluster operator`; `None` if it is part of every test cluster.
+    pub operator: Option<&'static str>,
+}
+
+impl Scheduler {
+    pub const NATIVE: Self = Self { mode: GangMode::Native, project: "Kubernetes", operator: None };
+    pub const VOLCANO: Self = Self { mode: GangMode::Volcano, project: "Volcano", operator: Some("volcano") };
+    pub const COSCHEDULING: Self =
+        Self { mode: GangMode::Coscheduling, project: "scheduler-plugins", operator: Some("coscheduling") };
+    pub const YUNIKORN: Self = Self { mode: GangMode::Yunikorn, project: "YuniKorn", operator: Some("yunikorn") };
+
+    /// Starts it, unless it runs.
+    pub fn start(self) {
+        if let Some(operator) = self.operator {
+            Cluster::get().start_operator(operator);
+        }
+    }
+
+    /// Stops it.
+    pub fn stop(self) {
+        if let Some(operator) = self.operator {
+            Cluster::get().stop_operator(operator);
+        }
+    }
+
+    /// Returns the label with which pods select a queue, if the mode requires one.
+    pub fn queue(self) -> Option<(&'static str, &'static str)> {
+        (self.mode == GangMode::Yunikorn).then_some((YUNIKORN_QUEUES[0], "root.default"))
+    }
+
+    /// Returns the API of its `PodGroups`, if the controller creates them.
+    pub fn api(self) -> Option<GroupApi> {
+        // The test cluster runs Kubernetes 1.36.
+        GroupApi::ALL.into_iter().find(|api| api.mode() == self.mode && *api != GroupApi::NativeV1Beta1)
+    }
+
+    /// Returns the resource of its `PodGroups`, as in `podgroups.scheduling.k8s.io`.
+    pub fn groups(self) -> String {
+        let api = self.api().expect("the mode has objects");
+        format!("{}.{}", GroupApi::PLURAL, api.group())
+    }
+
+    /// Returns the gang that a pod names.
+    pub fn gang_named_by(self, pod: &Value) -> Option<&str> {
+        self.mode.gang_named_by(Pod::new(pod))
+    }
+
+    /// Returns the minimum of a `PodGroup` that the controller created.
+    pub fn minimum(self, group: &Value) -> Option<u32> {
+        match read_group(self.api()?, group) {
+            GroupState::Own { minimum, .. } => minimum,
+            GroupState::Missing | GroupState::Foreign => None,
+        }
+    }
+}
