@@ -17,6 +17,10 @@ pub const PAYLOAD_CONTAINERS: &str = "trainmesh.dev/payload-containers";
 pub const HELPER_CONTAINERS: &str = "trainmesh.dev/helper-containers";
 /// Pod annotation that overrides the stabilization window between completion and termination of the proxy.
 pub const SETTLE: &str = "trainmesh.dev/settle";
+/// Pod annotation with the time to write a checkpoint.
+pub const CHECKPOINT_WRITE_TIME: &str = "trainmesh.dev/checkpoint-write-time";
+/// Pod annotation with the mean time between failures of a node.
+pub const NODE_MTBF: &str = "trainmesh.dev/node-mtbf";
 /// Namespace or pod label that selects a fabric profile, or [`NO_FABRIC`].
 pub const FABRIC: &str = "trainmesh.dev/fabric";
 /// Value of [`FABRIC`] that selects no profile.

@@ -29,4 +29,4 @@ pub use facts::{
 };
 pub use history::History;
 pub use overview::{Completion, PodOverview, ProxyOverview};
-pub use sidecars::{BlockedReason, BlockedSidecar, PodSidecars, pod_sidecars};
+pub use sidecars::{BlockedReason, BlockedSidecar, PodSidecars, main_containers, pod_sidecars};

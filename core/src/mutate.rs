@@ -116,12 +116,12 @@ pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verificat
 pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     let view = Pod::new(pod);
     if let Some(reason) = exemption(view) {
-        return skip_all(reason);
+        return skip_all(view, reason);
     }
     let context = RuleContext::new(view, snapshot);
     let mut draft = Draft { rules: Vec::with_capacity(RULES.len()), warnings: Vec::new(), plan: Plan::default() };
     let mut markers = Vec::with_capacity(RULES.len());
-    for rule in RULES {
+    for rule in RULES.iter().filter(|rule| (rule.is_selected)(view)) {
         let decision = (rule.decide)(&context, &mut draft.plan);
         if let Some(marker) = decision.applied_marker(rule.id) {
             markers.push((rule.id, marker));
@@ -147,15 +147,17 @@ pub fn excluded(
     labels: &BTreeMap<String, String>,
     settings: &LintSettings,
 ) -> Outcome {
-    let Draft { rules, warnings, .. } = skip_all(exclusion.into());
+    let Draft { rules, warnings, .. } = skip_all(pod, exclusion.into());
     // Injection does not matter if the rules do not run.
     let scope = KeyScope { rules_run: false, injection: Injection::Expected };
     let findings = lint::keys_without_effect(pod, labels, scope, settings);
     Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 
-fn skip_all(reason: Reason) -> Draft {
-    let rules =
-        RuleId::ALL.into_iter().map(|rule| RuleOutcome::new(rule, Verdict::Skipped, reason, None, None)).collect();
+fn skip_all(pod: Pod<'_>, reason: Reason) -> Draft {
+    let selected = RULES.iter().filter(|rule| (rule.is_selected)(pod));
+    let mut rules: Vec<RuleOutcome> =
+        selected.map(|rule| RuleOutcome::new(rule.id, Verdict::Skipped, reason, None, None)).collect();
+    rules.sort_by_key(|rule| rule.rule);
     Draft { rules, warnings: Vec::new(), plan: Plan::default() }
 }

@@ -23,7 +23,7 @@ use Location::{NamespaceLabel, PodAnnotation, PodLabel};
 
 /// The keys, with the locations where each has an effect. Those that trainmesh writes come last: they are valid in a pod,
 /// because templates are copied from running pods, but users do not set them.
-const KNOWN: [(&str, &[Location]); 13] = [
+const KNOWN: [(&str, &[Location]); 15] = [
     (keys::INJECT, &[NamespaceLabel, PodLabel]),
     (keys::FABRIC, &[NamespaceLabel, PodLabel]),
     (keys::GANG, &[NamespaceLabel, PodLabel]),
@@ -32,6 +32,8 @@ const KNOWN: [(&str, &[Location]); 13] = [
     (keys::HELPER_CONTAINERS, &[PodAnnotation]),
     (keys::SETTLE, &[PodAnnotation]),
     (keys::MESH_PORTS, &[PodAnnotation]),
+    (keys::CHECKPOINT_WRITE_TIME, &[PodAnnotation]),
+    (keys::NODE_MTBF, &[PodAnnotation]),
     (keys::NCCL_CONF, &[PodAnnotation]),
     (keys::APPLIED, &[PodAnnotation]),
     (keys::FABRIC_REVISION, &[PodAnnotation]),
@@ -43,8 +45,8 @@ const GANG_MODES: [&str; 9] =
     ["none", "auto", "native", "volcano", "coscheduling", "kai", "yunikorn", "koordinator", "kueue"];
 /// Start of domains that users take for that of [`keys::OWN_PREFIX`].
 const PROJECT: &str = "trainmesh";
-/// Number of keys in [`KNOWN`] that users set.
-const SET_BY_USERS: usize = 8;
+/// Number of keys in [`KNOWN`] that the message about an unknown one lists. All that users set would not fit in a warning.
+const LISTED: usize = 8;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
 /// has an effect or is not a key of trainmesh. [`fabric_problem`] checks the names of fabric profiles.
@@ -101,7 +103,7 @@ fn unknown_key(location: Location, key: &str, name: &str) -> String {
     };
     match nearest(name, &names(&KNOWN)) {
         Some(near) => format!("{} has no effect: did you mean {}{near}?", excerpt(key), keys::OWN_PREFIX),
-        None => format!("{} has no effect: use {}", excerpt(key), one_of(&names(&KNOWN[..SET_BY_USERS]))),
+        None => format!("{} has no effect: use {}", excerpt(key), one_of(&names(&KNOWN[..LISTED]))),
     }
 }
 

@@ -15,6 +15,7 @@
 
 mod certs;
 mod checkpoint_interval;
+mod checkpoint_rule;
 mod claims;
 mod commands;
 mod config_validate;

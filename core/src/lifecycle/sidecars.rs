@@ -41,6 +41,15 @@ pub enum BlockedReason {
     Other(String),
 }
 
+/// Returns the names of the main containers of `pod`.
+#[must_use]
+pub fn main_containers(pod: Pod<'_>, settings: &Termination) -> Vec<Box<str>> {
+    let facts = PodFacts::read(pod);
+    let catalog = SidecarCatalog::new(settings);
+    let roles = Roles::new(&facts, settings.proxy_container.as_str(), &catalog);
+    roles.main.iter().map(|container| container.name.clone()).collect()
+}
+
 /// Returns the sidecars of `pod`, none of whose containers has started.
 #[must_use]
 pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {

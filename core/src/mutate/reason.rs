@@ -200,6 +200,25 @@ codes! {
         /// The object does not exist, and the controller's Lease is not fresh.
         GangControllerMissing => "no controller runs that creates the PodGroup",
 
+        /// The variable was added.
+        CheckpointIntervalSet => "the interval between checkpoints is in the environment of the main containers",
+        /// The user set the variable, or the webhook in an earlier round.
+        CheckpointIntervalPresent => "the main containers already have TRAINMESH_CHECKPOINT_INTERVAL_SECONDS",
+        /// Only one of the annotations is set.
+        CheckpointInputMissing => "the rule needs trainmesh.dev/checkpoint-write-time and trainmesh.dev/node-mtbf",
+        /// An annotation is not a duration, or out of range.
+        CheckpointInputInvalid => "an annotation of the checkpoint rule is not a valid duration",
+        /// The workload cannot be read, or its kind does not declare its sizes.
+        CheckpointNodesUnknown => "the number of nodes of the job is unknown",
+        /// The job fails before it has written a checkpoint.
+        CheckpointTooSlow => "a checkpoint takes as long as the job runs between two failures",
+        /// For example, a pod that contains sidecars only.
+        CheckpointNoContainer => "the pod has no main container",
+        /// The variable of the webhook would override that of `envFrom`.
+        CheckpointVariableUnknown => "envFrom may set TRAINMESH_CHECKPOINT_INTERVAL_SECONDS",
+        /// The ranks run in sessions of sshd.
+        CheckpointNotInherited => "sshd sessions do not inherit the container's environment: annotate the launcher, and use mpirun -x",
+
         /// The label `trainmesh.dev/managed` was written.
         HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",
         /// The label `trainmesh.dev/managed` was written, but the controller cannot terminate every sidecar.

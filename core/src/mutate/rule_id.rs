@@ -15,14 +15,23 @@ pub enum RuleId {
     Fabric,
     /// Gives the pods of a job the keys by which a scheduler places them together.
     Gang,
+    /// Sets the interval between checkpoints, for pods with its annotations.
+    Checkpoint,
     /// Labels pods that have sidecars, so that the controller watches them.
     TerminationManaged,
 }
 
 impl RuleId {
     /// All rules, in the order of the documentation.
-    pub const ALL: [Self; 6] =
-        [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::Gang, Self::TerminationManaged];
+    pub const ALL: [Self; 7] = [
+        Self::MeshHold,
+        Self::MeshNative,
+        Self::MeshTraffic,
+        Self::Fabric,
+        Self::Gang,
+        Self::Checkpoint,
+        Self::TerminationManaged,
+    ];
 
     /// Returns the name of the rule in output, metrics and annotations.
     #[must_use]
@@ -33,6 +42,7 @@ impl RuleId {
             Self::MeshTraffic => "mesh.traffic",
             Self::Fabric => "fabric",
             Self::Gang => "gang",
+            Self::Checkpoint => "checkpoint",
             Self::TerminationManaged => "termination.managed",
         }
     }

@@ -1,5 +1,6 @@
 //! The mutation rules, their context and their decisions.
 
+mod checkpoint;
 mod fabric;
 mod gang;
 pub(super) mod managed;
@@ -15,18 +16,21 @@ use crate::scope::Mode;
 /// A mutation rule.
 pub(super) struct Rule {
     pub(super) id: RuleId,
+    /// Returns true if the rule runs for a pod. Only an optional rule does not run for all pods.
+    pub(super) is_selected: fn(Pod<'_>) -> bool,
     /// Decides whether the rule applies, and adds its writes to the plan.
     pub(super) decide: fn(&RuleContext<'_>, &mut Plan) -> RuleDecision,
 }
 
 /// Rules in evaluation order: a rule may depend on the writes that earlier rules planned.
 pub(super) static RULES: &[Rule] = &[
-    Rule { id: RuleId::Fabric, decide: fabric::decide },
-    Rule { id: RuleId::Gang, decide: gang::decide },
-    Rule { id: RuleId::MeshTraffic, decide: mesh::traffic::decide },
-    Rule { id: RuleId::MeshNative, decide: mesh::native::decide },
-    Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
-    Rule { id: RuleId::TerminationManaged, decide: managed::decide },
+    Rule { id: RuleId::Fabric, is_selected: |_| true, decide: fabric::decide },
+    Rule { id: RuleId::Gang, is_selected: |_| true, decide: gang::decide },
+    Rule { id: RuleId::Checkpoint, is_selected: checkpoint::is_selected, decide: checkpoint::decide },
+    Rule { id: RuleId::MeshTraffic, is_selected: |_| true, decide: mesh::traffic::decide },
+    Rule { id: RuleId::MeshNative, is_selected: |_| true, decide: mesh::native::decide },
+    Rule { id: RuleId::MeshHold, is_selected: |_| true, decide: mesh::hold::decide },
+    Rule { id: RuleId::TerminationManaged, is_selected: |_| true, decide: managed::decide },
 ];
 
 /// Input of a rule: the pod, the snapshot, and properties that several rules share.

@@ -93,7 +93,9 @@ pub fn workload_to_read(
             && workload::identify(pod).is_some_and(|member| member.training)
             && !workload::shows_peers(pod)
     };
-    WorkloadKey::of(pod, namespace).filter(|_| needs_gang || needs_size())
+    let has_annotation = |key: &str| pod.annotation(key).is_some();
+    let needs_nodes = || has_annotation(keys::CHECKPOINT_WRITE_TIME) && has_annotation(keys::NODE_MTBF);
+    WorkloadKey::of(pod, namespace).filter(|_| needs_gang || needs_size() || needs_nodes())
 }
 
 /// Returns true if the label of `pod`, else that of its namespace, else `config` selects the traffic mode `direct`.

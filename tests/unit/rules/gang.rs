@@ -29,7 +29,7 @@ pub(crate) struct Scenario {
 }
 
 /// Returns a job with a master and 3 workers.
-fn job() -> Value {
+pub(crate) fn job() -> Value {
     let replicas = |count: u64| {
         let container = json!({"name": "pytorch", "resources": {"limits": {"cpu": 2, "nvidia.com/gpu": 8}}});
         json!({"replicas": count, "template": {"spec": {"containers": [container]}}})
@@ -41,7 +41,7 @@ fn job() -> Value {
 }
 
 /// Returns a worker of [`job`] with additional `metadata` and `spec`.
-fn worker(metadata: &Value, spec: &Value) -> Value {
+pub(crate) fn worker(metadata: &Value, spec: &Value) -> Value {
     let labels = json!({
         "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/job-name": "job",
         "training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0",
