@@ -44,7 +44,9 @@ pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotE
 pub use suspicion::{PodWorkload, Suspicion};
 pub use target::{Selection, Target, TargetError};
 pub use tracker::{FindingKey, FindingTracker, MAX_TRACKED, PublishedFinding, TrackedChanges};
-pub use transport::{ContainerLog, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, log_targets};
+pub use transport::{
+    ContainerLog, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, UnassignedLog, log_targets,
+};
 pub use waste::{Waste, WasteCause};
 
 use context::Context;

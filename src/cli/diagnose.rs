@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let selection = Selection { target: target.clone(), namespace: namespace.clone() };
         let (snapshot, errors) = dump::read(filename, *logs)?;
-        let now = now.or_else(|| snapshot.newest()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let now = dump::time(&snapshot, *now)?;
         (diagnose(&snapshot, &selection, now), errors)
     };
     if errors.is_empty() {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
-use jiff::Timestamp;
 
 use super::diagnose::dump;
 use super::installation::InstallationArguments;
@@ -71,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let selection = Selection { target: None, namespace: namespace.clone() };
         let (snapshot, errors) = dump::read(filename, false)?;
-        let now = snapshot.newest().unwrap_or(Timestamp::UNIX_EPOCH);
+        let now = dump::time(&snapshot, None)?;
         (inventory(&snapshot, &selection, now), errors)
     };
     let errors: Vec<_> = errors.iter().map(error_to_json).collect();

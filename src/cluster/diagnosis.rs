@@ -58,6 +58,9 @@ pub enum ReadError {
     /// A namespace has more pods than the controller diagnoses.
     #[error("more than the limit of {MAX_PODS} pods of suspicious workloads: run trainmesh diagnose")]
     TooManyPods,
+    /// The server is no apiserver.
+    #[error("could not list pods: the server has no such API (404): check the server of the context, with its path")]
+    NoApi,
     /// The cluster has more objects than the limit.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -186,6 +189,10 @@ impl Reader<'_> {
                     self.read.snapshot.add(&object, namespace.unwrap_or_default())?;
                 }
                 Ok(None) => break,
+                // Every apiserver has pods.
+                Err(error) if error.is_not_found() && complete == Some(ObjectKind::Pod) => {
+                    return Err(ReadError::NoApi);
+                }
                 Err(error) if error.is_not_found() => return Ok(false),
                 // Without pods, there is nothing to diagnose.
                 Err(error) if error.is_forbidden() && complete != Some(ObjectKind::Pod) => {

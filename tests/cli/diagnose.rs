@@ -89,6 +89,7 @@ const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\
 #[case::two_names(&["pytorchjob/llama", "gpt"], 2, &[], "error: expected KIND/NAME, KIND NAME or the name of a pod")]
 #[case::pod(&["llama-worker-0"], 1, &[FOUND, "1 finding in 1 workload"], "")]
 #[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
+#[case::time_before_the_dump(&["--now", "2025-01-01T00:00:00Z"], 2, &[], "error: --now 2025-01-01T00:00:00Z is before the newest time in the dump, 2026-01-01T12:00:00Z")]
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
 #[case::missing(&["tfjob/llama"], 2, &[], "error: no workload or pod llama found: check its name, kind and namespace")]
 #[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no pod and no workload of a training job")]
@@ -102,8 +103,7 @@ fn dumps(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str],
 #[test]
 fn a_healthy_workload_prints_one_line() {
     let run = diagnose(&[], HEALTHY);
-    let line =
-        "nothing found in 1 workload, 1 pod; the API does not show collectives that hang: docs/diagnose.md#limits\n";
+    let line = "nothing found in 1 workload, 1 pod at 2026-01-01T12:00:00Z; the API does not show collectives that hang: docs/diagnose.md#limits\n";
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, ""));
 }
 
@@ -229,6 +229,29 @@ fn pods_are_required() {
     assert_exit(&run, 2, &[], "could not list pods");
 }
 
+#[rstest]
+#[case::diagnose("diagnose", "nothing found in 0 workloads, 0 pods")]
+#[case::inventory("inventory", "no workload uses accelerators")]
+fn an_empty_namespace_and_another_server_are_named(#[case] command: &str, #[case] stdout: &str) {
+    let empty =
+        ("/api/v1/namespaces/team-a/pods", json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}));
+    let missing = json!({"kind": "Status", "code": 404, "status": "Failure", "reason": "NotFound", "message": "404 page not found"});
+    let run = |pods: (&'static str, Value)| {
+        let apiserver = Apiserver::start(vec![pods, version()]);
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = apiserver.kubeconfig(folder.path());
+        trainmesh_with(&[command, "-n", "team-a"], "", &[("KUBECONFIG", &kubeconfig)])
+    };
+    let note = "note: no pods in namespace team-a: check the context and the namespace, which may not exist";
+    assert_exit(&run(empty), 0, &[stdout], note);
+    assert_exit(
+        &run(("/api/v1/namespaces/team-a/pods", missing)),
+        2,
+        &[],
+        "error: could not list pods: the server has no such API (404)",
+    );
+}
+
 #[test]
 fn files_and_a_directory_are_one_dump() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +295,7 @@ const ON_TCP: &[&str] = &[
 #[case::file(&["-f", "DIR/dump.yaml", "-f", "DIR/team-a_llama-worker-0_pytorch.log"], 1, ON_TCP, "")]
 #[case::directory(&["-f", "DIR", "--logs"], 1, &["RankOnTcp", "1 workload, 2 pods, 1 log at"], "")]
 #[case::json(&["-f", "DIR", "-o", "json"], 1, &["\"layer\": \"transport\"", "\"logs\": 1"], "")]
-#[case::no_logs(&["-f", "DIR/dump.yaml"], 0, &["nothing found in 1 workload, 2 pods;"], "")]
+#[case::no_logs(&["-f", "DIR/dump.yaml"], 0, &["nothing found in 1 workload, 2 pods at "], "")]
 #[case::logs_are_required(&["-f", "DIR/dump.yaml", "--logs"], 2, &[], "error: no log: add files named NAMESPACE_POD_CONTAINER.log")]
 #[case::dump_is_required(&["-f", "DIR/team-a_llama-worker-0_pytorch.log"], 2, &[], "error: no dump of the pods")]
 #[case::missing(&["-f", "DIR/dump.yaml", "-f", "DIR/missing.log"], 2, &[], "missing.log`")]
@@ -280,6 +303,53 @@ fn logs_in_files(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: 
     let log = SOCKET.replace("11:30", "11:00");
     let run = with_files(&[("dump.yaml", &rdma_dump()), ("team-a_llama-worker-0_pytorch.log", &log)], arguments);
     assert_exit(&run, code, stdout, stderr);
+}
+
+const LOST: &str =
+    "logs.log: 1 of 2 logs not checked: the input contains no pod llama-worker-9: did you mean llama-worker-0?";
+
+#[rstest]
+#[case::pod_and_container("llama-worker-0_pytorch.log", 1, "")]
+#[case::unknown_pod("worker1.log", 0, "warning: DIR/worker1.log: not checked: the input contains no pod worker1")]
+#[case::misspelled(
+    "llama-workr-0.log",
+    0,
+    "not checked: the input contains no pod llama-workr-0: did you mean llama-worker-0?"
+)]
+#[case::another_namespace(
+    "team-b_llama-worker-0_pytorch.log",
+    0,
+    "not checked: pod llama-worker-0 is in namespace team-a, not in team-b"
+)]
+#[case::another_container(
+    "team-a_llama-worker-0_trainer.log",
+    0,
+    "not checked: pod llama-worker-0 has no container trainer, only pytorch"
+)]
+#[case::compressed("llama-worker-0.log.gz", 0, "note: DIR: skipped 1 compressed log (.log.gz): decompress with gunzip")]
+fn logs_without_a_pod_are_named(#[case] file: &str, #[case] code: i32, #[case] stderr: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    fs::write(folder.path().join("dump.yaml"), rdma_dump()).unwrap();
+    fs::write(folder.path().join(file), SOCKET.replace("11:30", "11:00")).unwrap();
+    let run = trainmesh(&["diagnose", "-f", path], "");
+    assert_exit(&run, code, &[], &stderr.replace("DIR", path));
+    let run = trainmesh(&["diagnose", "-f", path, "--logs"], "");
+    assert_exit(&run, if code == 0 { 2 } else { 1 }, &[], if code == 0 { "error: no log" } else { "" });
+}
+
+#[test]
+fn lost_logs_of_a_file_are_counted() {
+    let log = format!("[pod/llama-worker-0/pytorch] {SOCKET}[pod/llama-worker-9/pytorch] {SOCKET}");
+    let run = with_files(&[("dump.yaml", &rdma_dump()), ("logs.log", &log)], &["-f", "DIR", "--logs"]);
+    assert_exit(&run, 1, &["worker-0 uses TCP"], LOST);
+}
+
+#[test]
+fn overlapping_dumps_are_one() {
+    let run = with_files(&[("a.yaml", DUMP), ("b.yaml", DUMP)], &["-f", "DIR"]);
+    let note = "note: 3 objects are in the input more than once: the newest version of each counts";
+    assert_exit(&run, 1, &["2 findings in 2 workloads, 3 pods at"], note);
 }
 
 #[test]

@@ -99,6 +99,10 @@ diagnoses! {
     Kubernetes Error RankFailed => "a rank failed and is not restarted by the kubelet, so its peers wait for it",
         evidence "a main container has terminated with a code other than 0 for one minute, its restart policy does not restart it, and other ranks run; not if a newer pod has the same role and index, nor for elastic jobs with their minimum of nodes",
         fix "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure or ExitCode", link "rankfailed";
+    /// Neither running nor failed.
+    Kubernetes Error RankMissing => "a rank has no pod, so its peers wait for it",
+        evidence "the workload requests more pods of a role than exist, all of its pods are at least 5 minutes old, and one of its ranks runs; not for workloads that are suspended, finished or being deleted, elastic jobs with their minimum of nodes, nor if the pods cannot be created (PodCreationFails)",
+        fix "check that the operator runs, its log, and the events of the job: kubectl describe; then recreate the job", link "rankmissing";
     /// Events of the node.
     Kubernetes Warning ProcessKilled => "the kernel killed a process on the node of a running rank, and no container of that node terminated: a rank or a data loader may be gone while its container lives",
         evidence "an event `OOMKilling` or `SystemOOM` of the node, after the start of the pod's main containers, while no container of the node was `OOMKilled` within one minute of it",
@@ -115,6 +119,14 @@ diagnoses! {
     Kubernetes Warning PodsUnschedulable => "no node fits the pods of a job",
         evidence "no pod of the job has a node, and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message",
         fix "read the scheduler's message: free capacity, add nodes, or correct requests, selectors and tolerations", link "podsunschedulable";
+    /// No condition `PodScheduled`.
+    Kubernetes Warning SchedulingNotAttempted => "no scheduler has reported an attempt to schedule the pods of a job",
+        evidence "no pod of the job has a node, and for 5 minutes neither a condition `PodScheduled` nor an event `FailedScheduling`; not if its PodGroup does not exist (PodGroupMissing)",
+        fix "check that the scheduler in spec.schedulerName runs under this name, and the status of the PodGroup and queue, for which Volcano and others wait before they look at pods", link "schedulingnotattempted";
+    /// `spec.schedulingGates`.
+    Kubernetes Warning PodsGated => "a scheduling gate holds the pods of a job, so no scheduler looks at them",
+        evidence "`spec.schedulingGates` of all pods without a node for 5 minutes; for the gates of Kueue with the conditions of its Workload, and a note while the job waits for quota",
+        fix "check the controller that removes the gate; for a gate of Kueue, free quota or raise the priority", link "podsgated";
     /// Node selector or affinity.
     Kubernetes Error PinnedNodeMissing => "a pod is limited by name to nodes that do not exist",
         evidence "`spec.nodeSelector[kubernetes.io/hostname]` or the required node affinity names only nodes that are not in the cluster",
@@ -266,6 +278,10 @@ diagnoses! {
     Mpi Error WorkersUnreachable => "the launcher cannot resolve the names of its workers, so mpirun reaches no sshd",
         evidence "the launcher has run for 2 minutes or failed, and the headless Service of the job does not exist, or running workers have not been ready for 2 minutes; the API does not show whether sshd listens",
         fix "remove readiness probes that need the job to run; check the proxy of the workers, and sshd: kubectl logs", link "workersunreachable";
+    /// Exit code, or the limit of the Job.
+    Mpi Error LauncherFailed => "the launcher has failed, so the workers hold their accelerators and no rank runs",
+        evidence "all launcher pods have terminated with a code other than 0 for one minute, or the Job of the launcher has the condition Failed, while workers run and the MPIJob has not finished; not if the workers are unreachable (WorkersUnreachable)",
+        fix "read the log of the launcher: kubectl logs; correct the cause, and recreate the MPIJob", link "launcherfailed";
     /// `cleanPodPolicy`.
     Mpi Warning WorkersLeft => "the launcher has finished, and the workers run on: sshd does not end by itself",
         evidence "the condition Succeeded or Failed of the job, or phase Succeeded of the launcher, for 2 minutes, while workers are in phase Running",

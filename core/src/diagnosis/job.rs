@@ -66,6 +66,11 @@ impl<'a> Jobs<'a> {
         self.by_key.values()
     }
 
+    /// Returns the object of a workload.
+    pub(super) fn object(&self, key: ObjectKey<'_>) -> Option<&'a WorkloadRecord> {
+        self.objects.get(&key).copied()
+    }
+
     /// Returns the key of the outermost workload of a pod.
     pub(super) fn key_of(&self, pod: &'a PodRecord) -> ObjectKey<'a> {
         let key = match (&pod.identity, &pod.owner) {

@@ -6,6 +6,8 @@ mod creation;
 mod deadlock;
 mod disruption;
 mod failure;
+mod gates;
+mod missing;
 mod node;
 mod pod_group;
 mod processes;
@@ -17,7 +19,7 @@ use super::context::{Context, JobCheck};
 use super::{Diagnosis, job::Job};
 
 /// The checks of one workload.
-const JOB_CHECKS: [JobCheck; 12] = [
+const JOB_CHECKS: [JobCheck; 13] = [
     start::check_images,
     start::check_creation,
     crash::check_crash_loops,
@@ -26,6 +28,7 @@ const JOB_CHECKS: [JobCheck; 12] = [
     processes::check,
     scheduling::check,
     creation::check,
+    missing::check,
     node::check,
     disruption::check,
     accelerators::check,

@@ -1,5 +1,7 @@
 //! Checks of MPI jobs: a launcher that starts the ranks in its workers by SSH.
 
+mod launcher;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::context::Context;
@@ -28,7 +30,9 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
     let roles = Roles::new(job);
     found.extend(slots(job, &roles));
     found.extend(waiting_for_each_other(job, &roles, context));
-    found.extend(unreachable(job, &roles, context));
+    let unreachable = unreachable(job, &roles, context);
+    // Unreachable workers explain the failure of the launcher.
+    found.extend(unreachable.or_else(|| launcher::failed(job, &roles, context)));
     found.extend(left_behind(job, &roles, context));
 }
 
@@ -97,7 +101,11 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
             failed || is_older(container.running_since(), GRACE, context.now)
         })
     };
-    let launcher = roles.launchers.iter().copied().filter(|pod| !pod.is_finished()).find(has_started)?;
+    if finished(job, roles).is_some() {
+        return None;
+    }
+    let by_age = |pod: &&PodRecord| (!pod.is_finished(), pod.created);
+    let launcher = roles.launchers.iter().copied().filter(has_started).max_by_key(by_age)?;
     let service = context.service(job.namespace, job.name);
     let diagnosis = |message: &str| {
         Diagnosis::new(DiagnosisCode::WorkersUnreachable, job.workload_name(), Recovery::LauncherRetries, message)

@@ -74,6 +74,10 @@ recoveries! {
     ProcessKilled => Unknown, "the kernel killed a process on the node of a running pod", "the API does not show whether the main process has noticed";
     /// Depends on other users of the cluster.
     WaitsForCapacity => Unknown, "pods wait for a node", "they are scheduled when capacity becomes free or a node is added";
+    /// The scheduler does not run, or waits for the gang.
+    SchedulerAwaited => Unknown, "no scheduler has looked at the pods", "the scheduler may start, or admit their PodGroup";
+    /// Its controller removes it.
+    GateHeld => Unknown, "a scheduling gate holds pods", "the controller of the gate has to remove it";
     /// Circular wait.
     Deadlocked => No, "gangs wait for the accelerators of each other", "none releases its accelerators before it has all of them";
     /// The nodes do not exist.
@@ -92,6 +96,8 @@ recoveries! {
     CreationRetried => Unknown, "a controller cannot create pods because of a quota", "it tries again with growing delays, and succeeds when quota becomes free";
     /// A webhook or a policy.
     CreationDenied => No, "a controller cannot create pods, and not because of a quota", "it tries again, but the cause in the message needs a change";
+    /// The operator may not run.
+    RankAwaited => Unknown, "a rank has no pod", "its operator creates the pod if it runs and the job's limit of restarts allows it";
     /// The node may return.
     NodeSilent => Unknown, "the node of a pod does not report", "the pod is evicted after 5 minutes, and its owner may replace it";
     /// Nobody confirms the deletion.
@@ -106,6 +112,8 @@ recoveries! {
     DeviceUnhealthy => No, "a node reports an unhealthy accelerator", "it needs a reset or a repair, and the pods another node";
     /// The queue decides.
     QueueWaits => Unknown, "a job waits in a queue of Kueue", "Kueue admits it when quota becomes free";
+    /// Not a question of quota.
+    QueueInadmissible => No, "Kueue cannot admit a job, for another reason than quota", "its queue, the ClusterQueue or the job needs a change";
     /// Kueue puts it back.
     QueueRequeued => Yes, "Kueue evicted a job and put it back into the queue", "Kueue admits it again when quota becomes free";
     /// Somebody has to activate it.
@@ -184,6 +192,10 @@ recoveries! {
     LauncherDeadlocked => No, "an MPI launcher and the gang of its workers wait for each other", "neither starts without the other";
     /// `OnFailure` and the limit of the Job.
     LauncherRetries => Unknown, "an MPI launcher cannot resolve its workers", "the launcher is restarted up to its back-off limit, and succeeds if the workers become ready before";
+    /// `OnFailure`, or a new pod of the Job.
+    LauncherReplaced => Unknown, "an MPI launcher failed, and its Job is below its back-off limit", "the Job starts another launcher, which may fail for the same reason";
+    /// The Job has failed.
+    LauncherEnded => No, "an MPI launcher failed, and its Job has reached its back-off limit", "nothing starts another launcher";
     /// sshd.
     WorkersStay => No, "the launcher of an MPI job has finished, and its workers run", "with cleanPodPolicy None, nobody deletes them";
     /// Fixed at creation.

@@ -123,6 +123,12 @@ impl Diagnosis {
         self.workload == *workload || self.evidence.iter().any(|evidence| evidence.object == name)
     }
 
+    /// Replaces the fix by that of a special case.
+    pub(super) fn with_fix(mut self, fix: &'static str) -> Self {
+        self.finding.fix = Some(fix);
+        self
+    }
+
     /// Sets the idle accelerators.
     pub(super) fn with_waste(self, waste: Option<Waste>) -> Self {
         Self { waste, ..self }

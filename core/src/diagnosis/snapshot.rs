@@ -16,6 +16,7 @@ mod pinned;
 pub(super) mod pod;
 pub(super) mod read;
 pub(super) mod reference;
+mod repeats;
 pub(super) mod service;
 pub(super) mod transport;
 pub(super) mod usage;
@@ -39,6 +40,7 @@ use node::NodeRecord;
 use peer_authentication::PeerAuthenticationRecord;
 use pod::PodRecord;
 use read::{name, truncate};
+use repeats::ObjectIndex;
 use service::ServiceRecord;
 use workload::{QueueRecord, WorkloadRecord};
 
@@ -63,6 +65,7 @@ pub struct ClusterSnapshot {
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
     listed: BTreeSet<(ObjectKind, Box<str>)>,
     newest: Option<Timestamp>,
+    index: ObjectIndex,
     count: usize,
     settings: Termination,
     catalog: SidecarCatalog,
@@ -124,13 +127,15 @@ impl ClusterSnapshot {
             ras: Vec::new(),
             listed: BTreeSet::new(),
             newest: None,
+            index: ObjectIndex::default(),
             count: 0,
             settings,
             catalog,
         }
     }
 
-    /// Adds an object, and returns false if no check reads its kind. `namespace` is that of objects without one.
+    /// Adds an object, and returns false if no check reads its kind. `namespace` is that of objects without one. Of several
+    /// versions of an object, the newest counts.
     pub fn add(&mut self, object: &Value, namespace: &str) -> Result<bool, SnapshotError> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
@@ -139,27 +144,31 @@ impl ClusterSnapshot {
             ("", "Pod") => {
                 let pod = PodRecord::read(object, namespace, &self.settings, &self.catalog);
                 pod.times().for_each(|time| self.record(Some(time)));
-                self.pods.push(pod);
+                self.index.slot(object, group, kind, namespace, self.pods.len()).put(&mut self.pods, pod);
                 Some(ObjectKind::Pod)
             }
             ("" | "events.k8s.io", "Event") => {
                 let Some(event) = EventRecord::read(object, namespace) else { return Ok(false) };
                 self.record(event.last);
-                self.events.push(event);
+                self.index.slot(object, group, kind, namespace, self.events.len()).put(&mut self.events, event);
                 None
             }
             ("", "Node") => {
                 let node = NodeRecord::read(object);
                 self.record_conditions(&node.conditions);
-                self.nodes.push(node);
+                self.index.slot(object, group, kind, "", self.nodes.len()).put(&mut self.nodes, node);
                 Some(ObjectKind::Node)
             }
             ("", "Service") => {
-                self.services.push(ServiceRecord::read(object, namespace));
+                let service = ServiceRecord::read(object, namespace);
+                self.index.slot(object, group, kind, namespace, self.services.len()).put(&mut self.services, service);
                 Some(ObjectKind::Service)
             }
             ("security.istio.io", "PeerAuthentication") => {
-                self.peer_authentications.push(PeerAuthenticationRecord::read(object, namespace));
+                let policy = PeerAuthenticationRecord::read(object, namespace);
+                self.index
+                    .slot(object, group, kind, namespace, self.peer_authentications.len())
+                    .put(&mut self.peer_authentications, policy);
                 None
             }
             (group, "PodGroup") => {
@@ -167,13 +176,17 @@ impl ClusterSnapshot {
                 let pod_group = PodGroupRecord::read(object, namespace, api);
                 self.record_conditions(&pod_group.conditions);
                 self.record(pod_group.created);
-                self.pod_groups.push(pod_group);
+                self.index
+                    .slot(object, group, kind, namespace, self.pod_groups.len())
+                    .put(&mut self.pod_groups, pod_group);
                 Some(api.object_kind())
             }
             ("kueue.x-k8s.io", "Workload") => {
                 let workload = QueueRecord::read(object, namespace);
                 self.record_conditions(&workload.conditions);
-                self.queue_workloads.push(workload);
+                self.index
+                    .slot(object, group, kind, namespace, self.queue_workloads.len())
+                    .put(&mut self.queue_workloads, workload);
                 None
             }
             _ => {
@@ -181,7 +194,9 @@ impl ClusterSnapshot {
                 let Some(workload) = read else { return Ok(false) };
                 self.record_conditions(&workload.conditions);
                 self.record(workload.created);
-                self.workloads.push(workload);
+                self.index
+                    .slot(object, group, kind, namespace, self.workloads.len())
+                    .put(&mut self.workloads, workload);
                 None
             }
         };
@@ -191,7 +206,7 @@ impl ClusterSnapshot {
             self.listed.insert((kind, if kind == ObjectKind::Node { "".into() } else { own }));
         }
         self.count += 1;
-        if self.count > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(true) }
+        if self.count - self.index.repeats > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(true) }
     }
 
     /// Adds the log of a container.
@@ -224,6 +239,18 @@ impl ClusterSnapshot {
         let pods = self.pods.iter().filter(|pod| *pod.namespace == *found.workload.namespace);
         let pod = pods.into_iter().find(|pod| titles().any(|title| title == pod.title()))?;
         Some(PublishedFinding { pod: pod.name.clone(), uid: pod.uid.clone() })
+    }
+
+    /// Returns true if the snapshot contains a pod.
+    #[must_use]
+    pub fn has_pods(&self) -> bool {
+        !self.pods.is_empty()
+    }
+
+    /// Returns the number of objects that the input contains repeatedly, in other or the same versions.
+    #[must_use]
+    pub fn repeats(&self) -> usize {
+        self.index.repeats
     }
 
     /// Returns true if an object that the snapshot lacks does not exist.

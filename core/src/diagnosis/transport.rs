@@ -4,6 +4,7 @@
 //! logs `NET/IB : Using` even if it found no adapter and uses TCP, so `Using network` and `via NET/` count. The absence
 //! of a line is no evidence, because most jobs log at rank 0 only.
 
+mod assignment;
 mod cadence;
 mod job_logs;
 mod known;
@@ -22,6 +23,7 @@ use super::snapshot::container::{ContainerRecord, StateRecord};
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery, Selection};
 use job_logs::JobLogs;
 
+pub use assignment::UnassignedLog;
 pub use log::{ContainerLog, LogName};
 pub use reader::{LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS};
 

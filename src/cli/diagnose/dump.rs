@@ -2,20 +2,24 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use anyhow::{Context as _, bail};
+use jiff::Timestamp;
 
-use crate::cli::{print_error, print_note, stderr};
+use crate::cli::{print_error, print_note, print_warning, stderr};
 use crate::manifest::{InputError, Inputs};
-use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG};
+use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG, UnassignedLog};
 use trainmesh_core::manifest::DocumentError;
 
 /// Namespace of objects without one, as in kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
 /// Extension of logs.
 const LOG: &str = "log";
+/// End of the names of logs that are not read.
+const COMPRESSED_LOG: &str = ".log.gz";
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 * 1024;
 
@@ -52,8 +56,23 @@ pub(in crate::cli) fn read(
         bail!("no log: add files named NAMESPACE_POD_CONTAINER.log with -f, or the output of kubectl logs --prefix");
     }
     let (mut snapshot, errors) = read_objects(&dumps)?;
-    logs.iter().try_for_each(|path| add_log(&mut snapshot, path))?;
+    let counts = logs.iter().map(|path| add_log(&mut snapshot, path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let has_assigned = assign_logs(&mut snapshot, &logs, &counts);
+    if requires_logs && !has_assigned {
+        bail!("no log belongs to a container of the input: name the files NAMESPACE_POD_CONTAINER.log");
+    }
     Ok((snapshot, errors))
+}
+
+/// Returns the time of a dump: `now`, or the newest time in it.
+pub(in crate::cli) fn time(snapshot: &ClusterSnapshot, now: Option<Timestamp>) -> anyhow::Result<Timestamp> {
+    match (now, snapshot.newest()) {
+        // All durations would be too short, so that nothing is found.
+        (Some(now), Some(newest)) if now < newest => {
+            bail!("--now {now} is before the newest time in the dump, {newest}: pass the time at which it was written")
+        }
+        (now, newest) => Ok(now.or(newest).unwrap_or(Timestamp::UNIX_EPOCH)),
+    }
 }
 
 fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
@@ -76,11 +95,42 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Docum
             }
         }
     }
+    let repeats = snapshot.repeats();
+    if repeats > 0 {
+        let (noun, verb) = if repeats == 1 { ("object", "is") } else { ("objects", "are") };
+        let rule = "the newest version of each counts";
+        print_note(stderr, format_args!("{repeats} {noun} {verb} in the input more than once: {rule}"));
+    }
     Ok((snapshot, errors))
 }
 
-/// Adds the logs in a file: that of the container in its name, or those in the prefixes of its lines.
-fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<()> {
+/// Prints which logs belong to no container of the dump, one line for each file, and returns true if one does. `counts` are
+/// the numbers of logs in the files.
+fn assign_logs(snapshot: &mut ClusterSnapshot, paths: &[PathBuf], counts: &[usize]) -> bool {
+    let stderr = &mut stderr(ColorChoice::Auto);
+    let unassigned = snapshot.assign_logs();
+    let mut rest = &unassigned[..];
+    let mut end = 0;
+    let mut has_assigned = false;
+    for (path, count) in iter::zip(paths, counts) {
+        end += count;
+        let of_file;
+        (of_file, rest) = rest.split_at(rest.partition_point(|log| log.index < end));
+        has_assigned |= of_file.len() < *count;
+        let Some(UnassignedLog { reason, .. }) = of_file.first() else { continue };
+        let path = path.display();
+        if *count == 1 {
+            print_warning(stderr, format_args!("{path}: not checked: {reason}"));
+        } else {
+            let lost = of_file.len();
+            print_warning(stderr, format_args!("{path}: {lost} of {count} logs not checked: {reason}"));
+        }
+    }
+    has_assigned
+}
+
+/// Adds the logs in a file: that of the container in its name, or those in the prefixes of its lines. Returns their number.
+fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<usize> {
     let step = || format!("cannot read `{}`", path.display());
     let file_name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let mut reader = LogReader::new(LogName::from_file_stem(file_name));
@@ -103,10 +153,11 @@ fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<()> {
         let names = "NAMESPACE_POD_CONTAINER.log";
         print_note(stderr, format_args!("{}: skipped: empty, or not named as in {names}", path.display()));
     }
+    let count = logs.len();
     for log in logs {
         snapshot.add_log(log).with_context(|| path.display().to_string())?;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Returns the logs in a directory, in the order of their names.
@@ -115,8 +166,16 @@ fn logs_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory).with_context(step)?;
     let paths =
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>().with_context(step)?;
-    let mut logs: Vec<PathBuf> = paths.into_iter().filter(|path| is_log(path) && path.is_file()).collect();
+    let (mut logs, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.into_iter().filter(|path| path.is_file()).partition(|path| is_log(path));
     logs.sort();
+    let compressed = others.iter().filter(|path| path.to_string_lossy().ends_with(COMPRESSED_LOG)).count();
+    if compressed > 0 {
+        let (path, noun) = (directory.display(), if compressed == 1 { "log" } else { "logs" });
+        let what =
+            format_args!("{path}: skipped {compressed} compressed {noun} ({COMPRESSED_LOG}): decompress with gunzip");
+        print_note(&mut stderr(ColorChoice::Auto), what);
+    }
     Ok(logs)
 }
 

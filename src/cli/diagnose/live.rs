@@ -118,6 +118,11 @@ impl Connection {
         if !forbidden.is_empty() {
             notes.push(format!("not checked, because you may not list them: {}", forbidden.join(", ")));
         }
+        if !snapshot.has_pods() {
+            let place =
+                namespace.as_deref().map_or_else(|| "the cluster".to_owned(), |name| format!("namespace {name}"));
+            notes.push(format!("no pods in {place}: check the context and the namespace, which may not exist"));
+        }
         Ok(Reading { snapshot, now, notes })
     }
 }

@@ -25,7 +25,11 @@ pub(super) fn print(out: &mut impl Write, report: &DiagnosisReport, layout: Layo
         } else {
             "the API does not show collectives that hang: docs/diagnose.md#limits"
         };
-        writeln!(out, "{}", layout.wrap(&format!("nothing found in {}; {limit}", checked(report)), 0, INDENT))?;
+        writeln!(
+            out,
+            "{}",
+            layout.wrap(&format!("nothing found in {} at {now}; {limit}", checked(report)), 0, INDENT)
+        )?;
         return Ok(out.flush()?);
     }
     print_rows(out, &diagnoses.iter().collect::<Vec<_>>(), *now, layout)?;

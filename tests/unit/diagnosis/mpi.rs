@@ -89,6 +89,63 @@ fn workers_after_the_launcher(#[case] objects: Vec<Value>, #[case] expected: &[&
     check(&objects, expected);
 }
 
+/// Returns launcher `index`, which failed some seconds ago.
+fn failed_launcher(index: usize, seconds: i64) -> Value {
+    let state = json!({"terminated": {"exitCode": 1, "startedAt": START, "finishedAt": ago(seconds)}});
+    let patch = json!({"metadata": {"creationTimestamp": ago(seconds + 60)}, "spec": {"restartPolicy": "Never"},
+        "status": {"phase": "Failed", "containerStatuses": [{"name": "mpi", "state": state}]}});
+    with(pod("launcher", index), patch)
+}
+
+/// Returns the Job of the launcher.
+fn launcher_job(failed: u64, has_failed: bool) -> Value {
+    let condition =
+        json!({"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": ago(600)});
+    let owner = json!([{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "mpi", "controller": true}]);
+    json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"namespace": "team-a", "name": "mpi-launcher", "creationTimestamp": START, "ownerReferences": owner},
+        "spec": {"backoffLimit": 6}, "status": {"failed": failed, "conditions": if has_failed { json!([condition]) } else { json!([]) }}})
+}
+
+/// Returns the job with `launchers` instead of the one that runs, and more objects.
+fn with_launchers(launchers: Vec<Value>, objects: Vec<Value>) -> Vec<Value> {
+    [launchers, job()[1..].to_vec(), objects].concat()
+}
+
+/// Removes the Service of the job: another one exists.
+fn without_service(mut objects: Vec<Value>) -> Vec<Value> {
+    objects.retain(|object| object["kind"] != "Service");
+    objects.push(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "team-a", "name": "other"}}));
+    objects
+}
+
+#[rstest]
+#[case::retried(with_launchers(vec![failed_launcher(0, 600), failed_launcher(1, 60)], vec![launcher_job(2, false)]), &["E LauncherFailed unknown"])]
+#[case::a_moment(with_launchers(vec![failed_launcher(0, 600), failed_launcher(1, 59)], vec![launcher_job(2, false)]), &[])]
+#[case::another_one_runs(with_launchers(vec![failed_launcher(0, 600), pod("launcher", 1)], vec![launcher_job(1, false)]), &[])]
+#[case::limit_reached(with_launchers(vec![], vec![launcher_job(7, true)]), &["E LauncherFailed no"])]
+#[case::unreachable_workers(without_service(with_launchers(vec![failed_launcher(0, 600)], vec![launcher_job(1, false)])), &["E WorkersUnreachable unknown"])]
+#[case::no_workers(vec![vec![failed_launcher(0, 600)], job()[3..].to_vec()].concat(), &[])]
+fn failed_launchers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn the_attempts_of_a_launcher_are_counted() {
+    let objects = with_launchers(vec![failed_launcher(0, 600), failed_launcher(1, 60)], vec![launcher_job(2, false)]);
+    let found = super::report(&objects).diagnoses.remove(0);
+    let message = "the launcher failed (failed pods: 2, backoffLimit: 6), and 2 workers run: worker-0, worker-1";
+    assert_eq!(found.finding.message, message);
+    assert_eq!(found.waste.unwrap().accelerators, 8);
+}
+
+#[test]
+fn a_finished_job_has_no_failed_launcher() {
+    let mut objects = with_launchers(vec![failed_launcher(0, 600)], vec![launcher_job(7, true)]);
+    objects[3] = with(objects[3].clone(), condition("Failed", 600));
+    check(&objects, &["W WorkersLeft no"]);
+}
+
 /// Two workers without nodes for 5 minutes wait for a gang, and there is no launcher.
 fn gang(policy: &str, minimum: u64) -> Vec<Value> {
     let mut objects = job_with(3, json!({"spec": {"launcherCreationPolicy": policy}}));

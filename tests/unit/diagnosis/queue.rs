@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::check;
-use super::objects::{START, ago, pytorchjob, rank, rank_of, with};
+use super::objects::{START, ago, pytorchjob, rank, rank_of, unscheduled, with};
+use super::{check, report};
 
 /// Returns the Workload of the job.
 fn workload(active: bool, conditions: Value) -> Value {
@@ -27,12 +27,40 @@ fn suspended(queue: bool) -> Value {
 #[case::by_a_user(vec![suspended(false)], &["W JobSuspended no"])]
 #[case::in_a_queue(vec![suspended(true)], &["I JobSuspended unknown"])]
 #[case::no_quota(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Pending", START)]))], &["I JobSuspended unknown"])]
+#[case::no_such_queue(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)]))], &["W JobSuspended no"])]
 #[case::evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], &["W JobSuspended yes"])]
 #[case::no_longer_evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "False", "QuotaReserved", START)]))], &["I JobSuspended unknown"])]
 #[case::deactivated(vec![suspended(true), workload(false, json!([]))], &["W JobSuspended no"])]
 #[case::not_suspended(vec![pytorchjob(1)], &[])]
 fn suspension(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+#[test]
+fn an_inadmissible_job_has_a_fix_of_its_own() {
+    let workload = workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)]));
+    let found = report(&[suspended(true), workload]).diagnoses.remove(0);
+    assert_eq!(found.finding.message, "Kueue cannot admit the job: m");
+    assert!(found.finding.fix.unwrap().starts_with("correct the label kueue.x-k8s.io/queue-name"), "{found:?}");
+}
+
+/// Two pods that Kueue holds by a gate, and their Workload in queue `gpu`.
+fn gated(reason: &str, status: &str) -> Vec<Value> {
+    let gate = json!({"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}});
+    let pods = (0..2).map(|index| with(with(rank(index), unscheduled(&ago(900))), gate.clone()));
+    let workload = workload(true, json!([condition("QuotaReserved", status, reason, START)]));
+    pods.chain([with(workload, json!({"spec": {"queueName": "gpu"}}))]).collect()
+}
+
+#[rstest]
+#[case::no_quota(gated("Pending", "False"), "I PodsGated unknown", "the job waits for quota in Kueue's queue gpu")]
+#[case::no_such_queue(gated("Inadmissible", "False"), "W PodsGated no", "Kueue cannot admit the job: m")]
+#[case::admitted(gated("QuotaReserved", "True"), "W PodsGated unknown", "Kueue has reserved quota for the job")]
+fn gates_of_kueue(#[case] objects: Vec<Value>, #[case] expected: &str, #[case] message: &str) {
+    check(&objects, &[expected]);
+    let found = report(&objects).diagnoses.remove(0);
+    let start = "master-0, worker-0 are held by the scheduling gate kueue.x-k8s.io/admission: ";
+    assert_eq!(found.finding.message, format!("{start}{message}"));
 }
 
 #[test]
@@ -49,7 +77,7 @@ fn admitted(seconds: i64) -> Value {
 #[case::no_pods(workload(true, json!([admitted(600)])), vec![rank_of("gpt", 0)], &["W QuotaHeld unknown"])]
 #[case::just_admitted(workload(true, json!([admitted(599)])), vec![rank_of("gpt", 0)], &[])]
 #[case::finished(workload(true, json!([admitted(600), condition("Finished", "True", "Succeeded", START)])), vec![rank_of("gpt", 0)], &[])]
-#[case::pods_run(workload(true, json!([admitted(600)])), vec![rank(0)], &[])]
+#[case::pods_run(workload(true, json!([admitted(600)])), vec![rank(0), rank(1)], &[])]
 #[case::pods_not_in_the_snapshot(workload(true, json!([admitted(600)])), vec![], &[])]
 fn idle_quota(#[case] workload: Value, #[case] pods: Vec<Value>, #[case] expected: &[&str]) {
     check(&[vec![pytorchjob(1), workload], pods].concat(), expected);

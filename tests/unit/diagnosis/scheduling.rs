@@ -43,6 +43,49 @@ fn no_pod_is_scheduled() {
     assert_eq!(value, "Unschedulable: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu.");
 }
 
+/// Returns two pods without a node for 15 minutes, changed by `patch`.
+fn pending(patch: Value) -> Vec<Value> {
+    (0..2).map(|index| with(with(rank(index), unscheduled(&ago(900))), patch.clone())).collect()
+}
+
+/// No scheduler has reported an attempt to schedule the pod.
+fn not_attempted(scheduler: &str) -> Value {
+    json!({"spec": {"schedulerName": scheduler}, "status": {"conditions": null}})
+}
+
+fn gated(gate: &str) -> Value {
+    let condition = json!({"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates", "lastTransitionTime": ago(900)});
+    json!({"spec": {"schedulingGates": [{"name": gate}]}, "status": {"conditions": [condition]}})
+}
+
+const NOT_ATTEMPTED: &str = "volcano has reported no attempt to schedule master-0, worker-0";
+const GATED: &str = "master-0, worker-0 are held by the scheduling gate example.com/wait";
+
+#[rstest]
+#[case::not_attempted(pending(not_attempted("volcano")), &["W SchedulingNotAttempted unknown"], NOT_ATTEMPTED)]
+#[case::gated(pending(gated("example.com/wait")), &["W PodsGated unknown"], GATED)]
+fn no_scheduler_looks_at_the_pods(#[case] objects: Vec<Value>, #[case] expected: &[&str], #[case] message: &str) {
+    check(&objects, expected);
+    assert_eq!(report(&objects).diagnoses[0].finding.message, message);
+}
+
+#[test]
+fn an_event_of_the_scheduler_is_an_attempt() {
+    let mut objects = pending(not_attempted("volcano"));
+    objects.push(event("Pod", "llama-master-0", "FailedScheduling", "0/4 nodes are unavailable", 60));
+    check(&objects, &["W PodsUnschedulable unknown"]);
+}
+
+#[test]
+fn a_missing_pod_group_explains_that_there_is_no_attempt() {
+    let key = json!({"spec": {"schedulingGroup": {"podGroupName": "llama"}}});
+    let mut objects = pending(with(not_attempted("default-scheduler"), key));
+    let other = json!({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"namespace": "team-a", "name": "other"}});
+    objects.push(other);
+    check(&objects, &["E PodGroupMissing no"]);
+}
+
 /// Limits a pod to a node by an affinity term.
 fn affinity(list: &str, key: &str) -> Value {
     let term = json!({list: [{"key": key, "operator": "In", "values": ["node-9"]}]});

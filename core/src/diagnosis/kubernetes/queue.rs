@@ -13,6 +13,11 @@ use crate::finding::Severity;
 /// Time that a controller may need to create the pods of an admitted job.
 const CREATION: SignedDuration = SignedDuration::from_mins(10);
 
+/// Reason of Kueue for a job that it cannot admit, whatever quota is free: its queue is missing, stopped or for others.
+const INADMISSIBLE: &str = "Inadmissible";
+const INADMISSIBLE_FIX: &str =
+    "correct the label kueue.x-k8s.io/queue-name, or create or activate the LocalQueue and ClusterQueue that it names";
+
 /// Reports a suspended job, or the quota of a job without pods.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let queue = context.queue_workload(job);
@@ -23,34 +28,72 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
 }
 
-fn suspended(job: &Job<'_>, field: &str, queue: Option<&QueueRecord>) -> Diagnosis {
-    let name = job.workload.and_then(|workload| workload.queue.as_deref());
-    let evicted = queue.and_then(|queue| queue.condition("Evicted")).filter(|condition| condition.is_true());
-    let reserved = queue.and_then(|queue| queue.condition("QuotaReserved"));
-    let (recovery, message, severity) = match (queue, name) {
-        (Some(queue), _) if !queue.active => {
-            (Recovery::QueueDeactivated, "Kueue deactivated the job".to_owned(), Severity::Warning)
+/// State of a job in Kueue.
+pub(super) struct QueueState {
+    pub(super) recovery: Recovery,
+    pub(super) message: String,
+    pub(super) severity: Severity,
+    /// Fix, if it is not that of the finding.
+    pub(super) fix: Option<&'static str>,
+}
+
+/// Returns the state of a job whose Workload is `queued`, in the queue `name`.
+pub(super) fn state(queued: Option<&QueueRecord>, name: Option<&str>) -> QueueState {
+    let state = |recovery, message: String, severity| QueueState { recovery, message, severity, fix: None };
+    let reserved = queued.and_then(|queued| queued.condition("QuotaReserved"));
+    match queued {
+        Some(queued) if !queued.active => {
+            state(Recovery::QueueDeactivated, "Kueue deactivated the job".to_owned(), Severity::Warning)
         }
-        (Some(_), _) if evicted.is_some() => {
-            let reason = evicted.and_then(|condition| condition.reason.as_deref()).unwrap_or("unknown reason");
-            (Recovery::QueueRequeued, format!("Kueue evicted the job: {reason}"), Severity::Warning)
+        Some(queued) if evicted(queued).is_some() => {
+            let reason = evicted(queued).and_then(|condition| condition.reason.as_deref()).unwrap_or("unknown reason");
+            state(Recovery::QueueRequeued, format!("Kueue evicted the job: {reason}"), Severity::Warning)
         }
-        (Some(_), _) | (None, Some(_)) => {
+        Some(_) if reserved.is_some_and(|reserved| reserved.reason.as_deref() == Some(INADMISSIBLE)) => {
+            let reason = reserved.and_then(|reserved| reserved.message.as_deref()).unwrap_or(INADMISSIBLE);
+            let message = format!("Kueue cannot admit the job: {reason}");
+            QueueState { fix: Some(INADMISSIBLE_FIX), ..state(Recovery::QueueInadmissible, message, Severity::Warning) }
+        }
+        Some(_) if reserved.is_some_and(ConditionRecord::is_true) => {
+            state(Recovery::GateHeld, "Kueue has reserved quota for the job".to_owned(), Severity::Warning)
+        }
+        _ => {
             // The normal state of a job in a queue.
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
-            (Recovery::QueueWaits, format!("the job waits for quota in Kueue's queue{name}"), Severity::Info)
+            state(Recovery::QueueWaits, format!("the job waits for quota in Kueue's queue{name}"), Severity::Info)
         }
-        (None, None) => (Recovery::SuspendedByUser, "the job is suspended".to_owned(), Severity::Warning),
+    }
+}
+
+/// Returns the conditions of a Workload that keep it from running.
+pub(super) fn evidence(queued: &QueueRecord) -> impl Iterator<Item = Evidence> {
+    let reserved = queued.condition("QuotaReserved").filter(|condition| !condition.is_true());
+    evicted(queued).into_iter().chain(reserved).map(|condition| {
+        let field = format!("status.conditions[{}]", condition.kind);
+        Evidence::new(queued.title(), field, &condition.summary(), condition.since)
+    })
+}
+
+fn evicted(queued: &QueueRecord) -> Option<&ConditionRecord> {
+    queued.condition("Evicted").filter(|condition| condition.is_true())
+}
+
+fn suspended(job: &Job<'_>, field: &str, queued: Option<&QueueRecord>) -> Diagnosis {
+    let name = job.workload.and_then(|workload| workload.queue.as_deref());
+    let QueueState { recovery, message, severity, fix } = if queued.is_none() && name.is_none() {
+        let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended".to_owned());
+        QueueState { recovery, message, severity: Severity::Warning, fix: None }
+    } else {
+        state(queued, name)
     };
     let workload = job.workload_name();
     let field = Evidence::new(workload.to_string(), field, "true", None);
-    let conditions = evicted.into_iter().chain(reserved.filter(|condition| !condition.is_true())).map(|condition| {
-        let object = queue.map(QueueRecord::title).unwrap_or_default();
-        Evidence::new(object, format!("status.conditions[{}]", condition.kind), &condition.summary(), condition.since)
-    });
     let mut diagnosis = Diagnosis::new(DiagnosisCode::JobSuspended, workload, recovery, &message);
     diagnosis.finding.severity = severity;
-    diagnosis.with_evidence(conditions.chain([field]))
+    if let Some(fix) = fix {
+        diagnosis = diagnosis.with_fix(fix);
+    }
+    diagnosis.with_evidence(queued.into_iter().flat_map(evidence).chain([field]))
 }
 
 /// Reports quota that is reserved although the job has no pods.

@@ -5,8 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
+use crate::diagnosis::snapshot::gang_key::GangKey;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::names::join_names;
+
+use super::gates;
 
 /// Time that the scheduler may need, and an autoscaler to react.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_mins(5);
@@ -14,6 +18,10 @@ pub(super) const GRACE: SignedDuration = SignedDuration::from_mins(5);
 const SCALE_UP: SignedDuration = SignedDuration::from_mins(10);
 /// Event of the cluster autoscaler for a pod for which it adds a node.
 const SCALE_UP_EVENT: &str = "TriggeredScaleUp";
+/// Event of a scheduler for a pod that fits no node.
+const FAILED_EVENT: &str = "FailedScheduling";
+/// Scheduler of pods that name none.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// Reports pods without a node.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -42,6 +50,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let without_device = unscheduled.iter().copied().find_map(|pod| Some((pod, missing_device(pod, context)?)));
     match without_device {
         Some((_, device)) if is_stalled => found.push(no_device(job, context, &unscheduled, device)),
+        None if is_stalled && unscheduled.iter().all(|pod| !pod.gates.is_empty()) => {
+            found.push(gates::report(job, context, &unscheduled));
+        }
         None if is_stalled => found.extend(report(job, context, &unscheduled)),
         _ => {}
     }
@@ -108,12 +119,15 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
         Some(Evidence::new(pod.title(), "status.conditions[PodScheduled]", &value, waiting_since(pod)))
     });
     let events = unscheduled.iter().flat_map(|pod| context.pod_events(pod));
-    let events = events.filter(|event| &*event.reason == "FailedScheduling").take(1).map(|event| event_evidence(event));
+    let events = events.filter(|event| &*event.reason == FAILED_EVENT).take(1).map(|event| event_evidence(event));
     let workload = job.workload_name();
     let is_partial = is_partly_scheduled(job, context);
     if !is_partial && job.active().any(PodRecord::is_scheduled) && job.is_collective() {
         // An elastic job that runs with fewer pods, or an auxiliary pod.
         return None;
+    }
+    if !is_partial && unscheduled.iter().all(|pod| !is_attempted(pod, context)) {
+        return not_attempted(job, context, unscheduled);
     }
     let (code, message) = if is_partial {
         let scheduled = job.active().filter(|pod| pod.is_scheduled()).count();
@@ -126,6 +140,45 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     };
     let diagnosis = Diagnosis::new(code, workload, Recovery::WaitsForCapacity, &message);
     Some(diagnosis.with_evidence(evidence.chain(events)).with_waste(job.waste(unscheduled, None, context.now)))
+}
+
+/// Returns true if a scheduler reported an attempt to schedule the pod.
+fn is_attempted(pod: &PodRecord, context: &Context<'_>) -> bool {
+    let failed = || context.pod_events(pod).iter().any(|event| &*event.reason == FAILED_EVENT);
+    pod.condition("PodScheduled").is_some() || failed()
+}
+
+/// Reports pods without an attempt, unless their `PodGroup` does not exist, which has a finding of its own.
+fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> Option<Diagnosis> {
+    let lacks_group = |pod: &&PodRecord| {
+        let is_missing = |key: &GangKey| {
+            let is_listed = context.snapshot.is_complete(key.api.object_kind(), &pod.namespace);
+            is_listed && context.pod_group(key.api, &pod.namespace, &key.name).is_none()
+        };
+        pod.gang.as_ref().is_some_and(is_missing)
+    };
+    if pods.iter().any(lacks_group) {
+        return None;
+    }
+    let mut schedulers: Vec<&str> = pods.iter().map(|pod| scheduler(pod)).collect();
+    schedulers.sort_unstable();
+    schedulers.dedup();
+    let names = join_names(&schedulers);
+    let message = format!("{names} has reported no attempt to schedule {}", pod_names(pods));
+    let evidence = pods.iter().map(|pod| {
+        let value = format!("{}, without a condition PodScheduled", scheduler(pod));
+        Evidence::new(pod.title(), "spec.schedulerName", &value, pod.created)
+    });
+    let code = DiagnosisCode::SchedulingNotAttempted;
+    Some(
+        Diagnosis::new(code, job.workload_name(), Recovery::SchedulerAwaited, &message)
+            .with_evidence(evidence)
+            .with_waste(job.waste(pods, None, context.now)),
+    )
+}
+
+fn scheduler(pod: &PodRecord) -> &str {
+    pod.scheduler.as_deref().unwrap_or(DEFAULT_SCHEDULER)
 }
 
 fn is_pinned_to_missing_nodes(pod: &PodRecord, context: &Context<'_>) -> bool {

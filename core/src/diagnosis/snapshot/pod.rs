@@ -51,6 +51,8 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) subdomain: Option<Box<str>>,
     pub(in crate::diagnosis) ip: Option<Box<str>>,
     pub(in crate::diagnosis) gang: Option<GangKey>,
+    /// Name of its scheduler.
+    pub(in crate::diagnosis) scheduler: Option<Box<str>>,
     /// Names of the scheduling gates.
     pub(in crate::diagnosis) gates: Vec<Box<str>>,
     /// Nodes to which a selector or affinity limits the pod.
@@ -117,6 +119,7 @@ impl PodRecord {
             subdomain: name(raw, "/spec/subdomain"),
             ip: name(raw, "/status/podIP"),
             gang: GangKey::read(pod),
+            scheduler: name(raw, "/spec/schedulerName"),
             gates: items(raw, "/spec/schedulingGates", MAX_NAMES).filter_map(|gate| name(gate, "/name")).collect(),
             pinned: super::pinned::pinned_nodes(raw).into_iter().take(MAX_NAMES).collect(),
             mesh: MeshRecord::read(pod, workload::identify(pod)),

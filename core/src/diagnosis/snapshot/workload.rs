@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::condition::{ConditionRecord, conditions};
 use super::read::{name, time, truncate};
 use super::reference::{Reference, controller};
-use crate::workload::{self, Manifest, Runtimes};
+use crate::workload::{self, Manifest, RolePod, Runtimes};
 
 /// Label with the queue of Kueue.
 const QUEUE: &str = "/metadata/labels/kueue.x-k8s.io~1queue-name";
@@ -31,8 +31,14 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) name: Box<str>,
     pub(in crate::diagnosis) created: Option<Timestamp>,
     pub(in crate::diagnosis) owner: Option<Reference>,
+    /// True if it is being deleted.
+    pub(in crate::diagnosis) is_deleted: bool,
     /// Number of pods; `None` if unknown.
     pub(in crate::diagnosis) pods: Option<u64>,
+    /// Roles, in lower case, with their numbers of pods; empty if one of them is unknown.
+    pub(in crate::diagnosis) roles: Vec<(Box<str>, u64)>,
+    /// Number of pods that failed, in the status of a Job.
+    pub(in crate::diagnosis) failed: Option<u64>,
     /// Limit of restarts after which the job fails.
     pub(in crate::diagnosis) backoff_limit: Option<u64>,
     /// Roles, in lower case, whose pods the operator replaces if their exit code is at least 128.
@@ -56,6 +62,8 @@ pub(in crate::diagnosis) struct QueueRecord {
     pub(in crate::diagnosis) namespace: Box<str>,
     pub(in crate::diagnosis) name: Box<str>,
     pub(in crate::diagnosis) owner: Option<Reference>,
+    /// Name of the `LocalQueue`.
+    pub(in crate::diagnosis) queue: Option<Box<str>>,
     /// False if the Workload was deactivated.
     pub(in crate::diagnosis) active: bool,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
@@ -75,6 +83,9 @@ impl WorkloadRecord {
             name: name(raw, "/metadata/name").unwrap_or_default(),
             created: time(raw, "/metadata/creationTimestamp"),
             owner: controller(raw),
+            is_deleted: raw.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string),
+            roles: role_sizes(&roles).unwrap_or_default(),
+            failed: raw.pointer("/status/failed").and_then(Value::as_u64),
             pods: pods.filter(|pods| *pods > 0),
             backoff_limit: BACKOFF_LIMITS.iter().find_map(|pointer| raw.pointer(pointer)?.as_u64()),
             exit_code_roles: exit_code_roles(raw),
@@ -91,6 +102,12 @@ impl WorkloadRecord {
     }
 }
 
+/// Returns the names of roles, in lower case, with their numbers of pods.
+fn role_sizes(roles: &[RolePod]) -> Option<Vec<(Box<str>, u64)>> {
+    let size = |role: &RolePod| Some((truncate(&role.name.to_lowercase(), 253), role.replicas?));
+    roles.iter().take(MAX_ROLES).map(size).collect()
+}
+
 /// Returns the roles of a job of the training operator with the restart policy `ExitCode`.
 fn exit_code_roles(raw: &Value) -> Vec<Box<str>> {
     let spec = raw.get("spec").and_then(Value::as_object).into_iter().flatten();
@@ -100,12 +117,20 @@ fn exit_code_roles(raw: &Value) -> Vec<Box<str>> {
     roles.map(|(name, _)| truncate(&name.to_lowercase(), 253)).collect()
 }
 
+impl WorkloadRecord {
+    /// Returns a condition that is true.
+    pub(in crate::diagnosis) fn true_condition(&self, kind: &str) -> Option<&ConditionRecord> {
+        super::condition::find(&self.conditions, kind).filter(|condition| condition.is_true())
+    }
+}
+
 impl QueueRecord {
     pub(super) fn read(raw: &Value, namespace: &str) -> Self {
         Self {
             namespace: name(raw, "/metadata/namespace").unwrap_or_else(|| namespace.into()),
             name: name(raw, "/metadata/name").unwrap_or_default(),
             owner: controller(raw),
+            queue: name(raw, "/spec/queueName"),
             active: raw.pointer("/spec/active").and_then(Value::as_bool) != Some(false),
             conditions: conditions(raw),
         }

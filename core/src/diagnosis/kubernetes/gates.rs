@@ -1,0 +1,41 @@
+//! Pods that a scheduling gate holds.
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::names::join_names;
+
+use super::queue;
+
+/// Prefix of the gates of Kueue.
+const KUEUE: &str = "kueue.x-k8s.io/";
+
+/// Returns the finding about `gated`, all pods of a job without a node.
+pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord]) -> Diagnosis {
+    let mut gates: Vec<&str> = gated.iter().flat_map(|pod| &pod.gates).map(|gate| &**gate).collect();
+    gates.sort_unstable();
+    gates.dedup();
+    let noun = if gates.len() == 1 { "gate" } else { "gates" };
+    let is_queued = gates.iter().all(|gate| gate.starts_with(KUEUE));
+    let queued = context.queue_workload(job).filter(|_| is_queued);
+    let names = pod_names(gated);
+    let held = if gated.len() == 1 { "is held" } else { "are held" };
+    let message = format!("{names} {held} by the scheduling {noun} {}", join_names(&gates));
+    let evidence =
+        gated.iter().map(|pod| Evidence::new(pod.title(), "spec.schedulingGates", &pod.gates.join(", "), pod.created));
+    let code = DiagnosisCode::PodsGated;
+    let waste = job.waste(gated, None, context.now);
+    let Some(queued) = queued else {
+        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::GateHeld, &message);
+        return diagnosis.with_evidence(evidence).with_waste(waste);
+    };
+    let state = queue::state(Some(queued), queued.queue.as_deref());
+    let mut diagnosis =
+        Diagnosis::new(code, job.workload_name(), state.recovery, &format!("{message}: {}", state.message));
+    diagnosis.finding.severity = state.severity;
+    if let Some(fix) = state.fix {
+        diagnosis = diagnosis.with_fix(fix);
+    }
+    diagnosis.with_evidence(queue::evidence(queued)).with_evidence(evidence).with_waste(waste)
+}

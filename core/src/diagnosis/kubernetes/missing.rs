@@ -1,0 +1,110 @@
+//! Ranks without a pod: only the number of pods in the workload shows them.
+
+use std::collections::HashSet;
+
+use jiff::SignedDuration;
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older};
+use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::workload::WorkloadRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::names::join_names;
+
+/// Time within which operators create the pods of a job, and replace one.
+const CREATION: SignedDuration = SignedDuration::from_mins(5);
+/// Maximum number of missing pods in a message.
+const MAX_NAMES: usize = 8;
+/// Kinds whose operators create all pods of all roles at the start.
+const ALL_AT_ONCE: [&str; 7] =
+    ["HyperPodPyTorchJob", "JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"];
+/// Kinds whose roles may start one after another.
+const ROLES_IN_ORDER: [&str; 3] = ["Job", "JobSet", "TrainJob"];
+/// Conditions of a workload that has finished.
+const FINISHED: [&str; 3] = ["Complete", "Failed", "Succeeded"];
+/// Role of MPI jobs that may be created after all others.
+const LAUNCHER: &str = "launcher";
+
+/// Reports roles with fewer pods than their workload requests.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let Some(workload) = job.workload.filter(|workload| is_active(workload)) else { return };
+    let is_known = ALL_AT_ONCE.contains(&job.kind) || ROLES_IN_ORDER.contains(&job.kind);
+    let runs = job.active().any(|pod| pod.is_rank() && pod.is_running());
+    let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
+    let is_complete = context.snapshot.is_complete(ObjectKind::Pod, job.namespace);
+    if !is_known || !runs || !is_settled || !is_complete || job.runs_with_fewer() {
+        return;
+    }
+    let is_explained =
+        |found: &Diagnosis| found.code == DiagnosisCode::PodCreationFails && found.workload == job.workload_name();
+    let missing: Vec<MissingPods> = workload.roles.iter().filter_map(|role| missing(job, workload, role)).collect();
+    if missing.is_empty() || found.iter().any(is_explained) {
+        return;
+    }
+    let count = |number: &dyn Fn(&MissingPods) -> u64| missing.iter().map(number).fold(0, u64::saturating_add);
+    let (existing, expected) = (count(&|role| role.existing), count(&|role| role.expected));
+    let names = join_names(missing.iter().map(|role| &role.names));
+    let verb = if expected - existing == 1 { "does not exist" } else { "do not exist" };
+    let peers = job.active().filter(|pod| pod.is_rank() && pod.is_scheduled()).count();
+    let wait = if peers == 1 {
+        "1 other pod of the job waits".to_owned()
+    } else {
+        format!("{peers} other pods of the job wait")
+    };
+    let message = format!("{names} {verb}, so {wait}");
+    let evidence = missing.iter().map(|role| {
+        let MissingPods { role, existing, expected, .. } = role;
+        let value = format!("{expected}, of which {existing} exist");
+        Evidence::new(job.workload_name().to_string(), format!("spec: pods of {role}"), &value, workload.created)
+    });
+    let code = DiagnosisCode::RankMissing;
+    found.push(Diagnosis::new(code, job.workload_name(), Recovery::RankAwaited, &message).with_evidence(evidence));
+}
+
+/// A role with fewer pods than requested.
+struct MissingPods {
+    role: String,
+    existing: u64,
+    expected: u64,
+    /// Names of the missing pods, or their number.
+    names: String,
+}
+
+fn is_active(workload: &WorkloadRecord) -> bool {
+    let is_finished = FINISHED.iter().any(|kind| workload.true_condition(kind).is_some());
+    workload.suspended.is_none() && !workload.is_deleted && !is_finished
+}
+
+fn missing(job: &Job<'_>, workload: &WorkloadRecord, (role, expected): &(Box<str>, u64)) -> Option<MissingPods> {
+    if &**role == LAUNCHER && workload.launcher_waits {
+        return None;
+    }
+    let is_sole = workload.roles.len() == 1;
+    let has_role = |pod: &&PodRecord| {
+        let own = pod.identity.as_ref().and_then(|identity| identity.role.as_deref());
+        is_sole || own == Some(&**role)
+    };
+    let pods: Vec<&PodRecord> = job.pods.iter().copied().filter(has_role).collect();
+    // A failed pod and its successor have the same index.
+    let indexes: HashSet<u64> = pods.iter().filter_map(|pod| pod.identity.as_ref()?.index).collect();
+    let unindexed = pods.iter().filter(|pod| pod.identity.as_ref().is_none_or(|identity| identity.index.is_none()));
+    let existing = (indexes.len() + unindexed.clone().count()) as u64;
+    let may_start_later = existing == 0 && !ALL_AT_ONCE.contains(&job.kind);
+    if existing >= *expected || may_start_later {
+        return None;
+    }
+    let role = if is_sole { "the workload" } else { role };
+    let names = if unindexed.count() == 0 && !is_sole {
+        // The number of replicas may be any number.
+        let absent = (0..*expected).filter(|index| !indexes.contains(index)).take(MAX_NAMES + 1);
+        let absent: Vec<String> = absent.map(|index| format!("{role}-{index}")).collect();
+        match absent.get(..MAX_NAMES).filter(|_| absent.len() > MAX_NAMES) {
+            Some(first) => format!("{} and {} more", first.join(", "), expected - existing - MAX_NAMES as u64),
+            None => absent.join(", "),
+        }
+    } else {
+        format!("{} of {expected} pods of {role}", expected - existing)
+    };
+    Some(MissingPods { role: role.to_owned(), existing, expected: *expected, names })
+}

@@ -1,0 +1,109 @@
+//! Ranks without a pod.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::objects::{START, ago, event, pytorchjob, rank, with};
+use super::{check, report};
+
+/// Returns the pods of a job of one master and three workers without pod `index`, and its object.
+fn job_without(index: usize, patch: Value) -> Vec<Value> {
+    let pods = (0..4).filter(|rank| *rank != index).map(rank);
+    pods.chain([with(pytorchjob(3), patch)]).collect()
+}
+
+fn condition(kind: &str) -> Value {
+    json!({"status": {"conditions": [{"type": kind, "status": "True", "lastTransitionTime": START}]}})
+}
+
+const MISSING: &[&str] = &["E RankMissing unknown"];
+
+#[rstest]
+#[case::worker(job_without(2, json!({})), MISSING)]
+#[case::master(job_without(0, json!({})), MISSING)]
+#[case::running(job_without(2, condition("Running")), MISSING)]
+#[case::complete(job_without(4, json!({})), &[])]
+#[case::suspended(job_without(2, json!({"spec": {"runPolicy": {"suspend": true}}})), &["W JobSuspended no"])]
+#[case::succeeded(job_without(2, condition("Succeeded")), &[])]
+#[case::failed(job_without(2, condition("Failed")), &[])]
+#[case::being_deleted(job_without(2, json!({"metadata": {"deletionTimestamp": START}})), &[])]
+fn a_rank_has_no_pod(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+/// Changes the first pod.
+fn with_pod(patch: Value) -> Vec<Value> {
+    let mut objects = job_without(2, json!({}));
+    objects[0] = with(objects[0].clone(), patch);
+    objects
+}
+
+fn nodes(text: &str) -> Vec<Value> {
+    let mut objects = job_without(2, json!({}));
+    for pod in &mut objects[..3] {
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": text}]);
+    }
+    objects
+}
+
+#[rstest]
+#[case::young(with_pod(json!({"metadata": {"creationTimestamp": ago(299)}})), &[])]
+#[case::settled(with_pod(json!({"metadata": {"creationTimestamp": ago(300)}})), MISSING)]
+#[case::elastic(nodes("2:4"), &[])]
+#[case::elastic_below_its_minimum(nodes("4:8"), MISSING)]
+#[case::static_size(nodes("4"), MISSING)]
+#[case::without_the_workload(job_without(2, json!({}))[..3].to_vec(), &[])]
+fn a_rank_may_be_missing(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn the_message_names_the_missing_pods() {
+    let report = report(&job_without(2, json!({})));
+    let found = &report.diagnoses[0];
+    assert_eq!(found.finding.message, "worker-1 does not exist, so 3 other pods of the job wait");
+    assert_eq!(found.evidence[0].value, "3, of which 2 exist");
+}
+
+#[test]
+fn any_number_of_replicas_has_a_short_message() {
+    let patch = json!({"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": u64::MAX / 4}}}});
+    let report = report(&job_without(2, patch));
+    let message = &report.diagnoses[0].finding.message;
+    let start = "worker-1, worker-3, worker-4, worker-5, worker-6, worker-7, worker-8, worker-9 and ";
+    assert!(message.starts_with(start), "{message}");
+}
+
+#[test]
+fn a_failure_to_create_the_pod_explains_it() {
+    let mut objects = job_without(2, json!({}));
+    objects.push(event("PyTorchJob", "llama", "FailedCreatePod", "exceeded quota", 60));
+    check(&objects, &["E PodCreationFails unknown"]);
+}
+
+/// Returns a pod of a `JobSet` with two roles.
+fn jobset_pod(role: &str, index: usize) -> Value {
+    let name = format!("js-{role}-{index}");
+    let labels = json!({"jobset.sigs.k8s.io/jobset-name": "js", "jobset.sigs.k8s.io/replicatedjob-name": role,
+        "jobset.sigs.k8s.io/job-index": "0", "batch.kubernetes.io/job-completion-index": index.to_string(),
+        "training.kubeflow.org/job-name": null, "training.kubeflow.org/operator-name": null,
+        "training.kubeflow.org/replica-type": null, "training.kubeflow.org/replica-index": null});
+    with(
+        rank(0),
+        json!({"metadata": {"name": name, "uid": name, "labels": labels, "ownerReferences": null,
+        "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string(),
+            "jobset.sigs.k8s.io/jobset-name": "js", "jobset.sigs.k8s.io/replicatedjob-name": role}}}),
+    )
+}
+
+#[test]
+fn roles_of_a_jobset_may_start_in_order() {
+    let template = json!({"spec": {"parallelism": 2, "completions": 2, "completionMode": "Indexed",
+        "template": {"spec": {"containers": [super::objects::main_container()]}}}});
+    let role = |name: &str| json!({"name": name, "replicas": 1, "template": template});
+    let jobset = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"namespace": "team-a", "name": "js", "creationTimestamp": START},
+        "spec": {"replicatedJobs": [role("first"), role("second")]}});
+    check(&[jobset_pod("first", 0), jobset_pod("first", 1), jobset.clone()], &[]);
+    check(&[jobset_pod("first", 0), jobset], MISSING);
+}

@@ -1,0 +1,56 @@
+//! Objects that the input contains several times.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_core::diagnosis::{ClusterSnapshot, Selection, diagnose, inventory};
+
+use super::objects::{NOW, event, job_with, node, pytorchjob, rank, waiting, with};
+
+/// Returns worker 0 as it was at a `resourceVersion`.
+fn version(version: Option<&str>, patch: Value) -> Value {
+    with(with(rank(1), patch), json!({"metadata": {"resourceVersion": version}}))
+}
+
+const FAILS: &str = "ImagePullFails";
+
+#[rstest]
+#[case::the_same(version(Some("7"), json!({})), version(Some("7"), json!({})), &[])]
+#[case::newer_is_later(version(Some("9"), json!({})), version(Some("10"), waiting("ImagePullBackOff", "")), &[FAILS])]
+#[case::newer_is_earlier(version(Some("10"), waiting("ImagePullBackOff", "")), version(Some("9"), json!({})), &[FAILS])]
+#[case::without_versions(version(None, json!({})), version(None, waiting("ImagePullBackOff", "")), &[FAILS])]
+#[case::recreated(version(Some("9"), waiting("ImagePullBackOff", "")), version(Some("10"), json!({"metadata": {"uid": "new"}})), &[])]
+fn the_newest_version_counts(#[case] first: Value, #[case] second: Value, #[case] expected: &[&str]) {
+    let mut snapshot = ClusterSnapshot::default();
+    let dump = [rank(0), first, pytorchjob(1), node("node-0"), event("Node", "node-0", "NodeReady", "", 60)];
+    for object in dump.iter().chain([&rank(0), &second, &pytorchjob(1), &dump[3], &dump[4]]) {
+        assert!(snapshot.add(object, "default").unwrap());
+    }
+    let now = NOW.parse().unwrap();
+    let report = diagnose(&snapshot, &Selection::default(), now);
+    let codes: Vec<&str> = report.diagnoses.iter().map(|found| found.code.code()).collect();
+    assert_eq!((report.pods, snapshot.repeats(), codes.as_slice()), (2, 5, expected));
+    assert_eq!(inventory(&snapshot, &Selection::default(), now).entries[0].accelerators, 16);
+}
+
+#[test]
+fn objects_of_other_namespaces_and_kinds_are_others() {
+    let mut snapshot = ClusterSnapshot::default();
+    let other = with(rank(0), json!({"metadata": {"namespace": "team-b"}}));
+    let service =
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "team-a", "name": "llama-master-0"}});
+    let unnamed = json!({"apiVersion": "v1", "kind": "Pod"});
+    for object in [&rank(0), &other, &service, &unnamed, &unnamed].into_iter().chain(&job_with(3, json!({}))[1..]) {
+        snapshot.add(object, "default").unwrap();
+    }
+    assert_eq!(snapshot.repeats(), 0);
+}
+
+#[test]
+fn both_groups_of_events_are_one() {
+    let mut snapshot = ClusterSnapshot::default();
+    let event = event("Pod", "llama-master-0", "Pulled", "", 60);
+    let other = with(event.clone(), json!({"apiVersion": "events.k8s.io/v1"}));
+    snapshot.add(&event, "default").unwrap();
+    snapshot.add(&other, "default").unwrap();
+    assert_eq!(snapshot.repeats(), 1);
+}
