@@ -86,5 +86,6 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     });
     let omitted = diagnoses.len().saturating_sub(MAX_DIAGNOSES);
     diagnoses.truncate(MAX_DIAGNOSES);
-    DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted }
+    let hint = if workloads == 0 { selection.hint(&context.jobs) } else { None };
+    DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted, hint }
 }

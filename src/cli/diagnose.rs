@@ -47,8 +47,12 @@ Examples:
   # Diagnose a job every 30 s, and print what changes
   trainmesh diagnose pytorchjob/llama -n team-a --watch
 
-  # Diagnose a dump, without a cluster
-  kubectl get pods,events,services,pytorchjobs -n team-a -o yaml > dump.yaml
+  # Diagnose a dump, without a cluster; kubectl prints an error for each type
+  # that is not installed
+  for type in pods events services jobs.batch pytorchjobs.kubeflow.org \\
+    podgroups.scheduling.volcano.sh workloads.kueue.x-k8s.io; do
+    kubectl get $type -n team-a -o yaml && echo ---
+  done > dump.yaml
   kubectl get nodes -o yaml > nodes.yaml
   trainmesh diagnose -f dump.yaml -f nodes.yaml
 
@@ -61,9 +65,9 @@ Examples:
   trainmesh diagnose pytorchjob/llama -n team-a --logs --ras
 
 Exit codes:
-  0  nothing found
-  1  findings
-  2  an error
+  0  nothing found, or notes only
+  1  errors or warnings were found
+  2  the command failed
 With --watch, an interrupt ends the command with the code of the last result.")]
 pub(super) struct Arguments {
     /// Workload as KIND/NAME or KIND NAME, or the name of a pod [default: all]
@@ -85,7 +89,7 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "filename")]
     ras: bool,
     /// Time of the dump, as in 2026-01-31T12:00:00Z [default: the newest time in it]
-    #[arg(long, value_name = "TIME", requires = "filename")]
+    #[arg(long, value_name = "TIME", requires = "filename", value_parser = parse_time)]
     now: Option<Timestamp>,
     /// Diagnose again at this interval, 1s to 1h, and print what changes, until interrupted
     #[arg(short, long, value_name = "INTERVAL", conflicts_with = "filename", num_args = 0..=1, require_equals = true,
@@ -129,7 +133,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         require_workload(&report, target.as_ref())?;
     }
     if report.workloads == 0 && errors.is_empty() && !filename.is_empty() {
-        bail!("the input contains no pod and no workload of a training job");
+        match (namespace, &report.hint) {
+            (Some(namespace), Some(hint)) => bail!("the input contains no workload of namespace {namespace}: {hint}"),
+            _ => bail!("the input contains no pod and no workload of a training job"),
+        }
     }
     print(*output, &report, &errors)?;
     Ok(status(&report, &errors))
@@ -139,7 +146,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 fn require_workload(report: &DiagnosisReport, target: Option<&Target>) -> anyhow::Result<()> {
     match target {
         Some(target) if report.workloads == 0 => {
-            bail!("no workload or pod {} found: check its name, kind and namespace", target.name)
+            let hint = report.hint.as_deref().unwrap_or("check its name, kind and namespace");
+            bail!("no workload or pod {} found: {hint}", target.name)
         }
         _ => Ok(()),
     }
@@ -194,6 +202,10 @@ fn watch_cluster(arguments: &Arguments, target: Option<&Target>, interval: Durat
 #[cfg(not(feature = "cluster"))]
 fn watch_cluster(arguments: &Arguments, _: Option<&Target>, _: Duration) -> anyhow::Result<Status> {
     live(arguments, None).map(|_| Status::Success)
+}
+
+fn parse_time(text: &str) -> Result<Timestamp, &'static str> {
+    text.parse().map_err(|_| "expected a time such as 2026-01-31T12:00:00Z")
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {

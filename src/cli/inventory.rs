@@ -10,7 +10,7 @@ use super::diagnose::dump;
 use super::installation::InstallationArguments;
 use super::table::{NONE, format_fitted_table};
 use super::terminal::stdout_layout;
-use super::{Status, buffered_stdout, colored_stdout, json_stdout};
+use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_note, stderr};
 use trainmesh_core::diagnosis::{Inventory, InventoryEntry, Selection, WorkloadClass, inventory};
 use trainmesh_core::render::error_to_json;
 use trainmesh_core::yaml;
@@ -31,8 +31,14 @@ Examples:
   trainmesh inventory -A
 
   # List those of a dump, without a cluster
-  kubectl get pods,pytorchjobs,jobs -A -o yaml > dump.yaml
-  trainmesh inventory -f dump.yaml")]
+  for type in pods jobs.batch pytorchjobs.kubeflow.org; do
+    kubectl get $type -A -o yaml && echo ---
+  done > dump.yaml
+  trainmesh inventory -f dump.yaml
+
+Exit codes:
+  0  success, also if no workload uses accelerators
+  2  the command failed")]
 pub(super) struct Arguments {
     /// Namespace [default: that of the context; all for a dump]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
@@ -73,6 +79,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let now = dump::time(&snapshot, None)?;
         (inventory(&snapshot, &selection, now), errors)
     };
+    if let (Some(namespace), Some(hint)) = (namespace, &found.hint) {
+        let note = format_args!("no workload in namespace {namespace}: {hint}");
+        print_note(&mut stderr(ColorChoice::Auto), note);
+    }
     let errors: Vec<_> = errors.iter().map(error_to_json).collect();
     let json = || found.to_json(env!("CARGO_PKG_VERSION"), &errors);
     match output {
@@ -108,11 +118,14 @@ fn print(found: &Inventory) -> anyhow::Result<()> {
         if entries().next().is_some() {
             let waiting = if pending == 0 { String::new() } else { format!(", {pending} of them without a node") };
             let name = class.name();
-            writeln!(out, "{name}: {} workloads, {accelerators} accelerators{waiting}", entries().count())?;
+            let (workloads, s) = (entries().count(), if accelerators == 1 { "" } else { "s" });
+            let noun = if workloads == 1 { "workload" } else { "workloads" };
+            writeln!(out, "{name}: {workloads} {noun}, {accelerators} accelerator{s}{waiting}")?;
         }
     }
     if found.omitted > 0 {
-        writeln!(out, "and {} more workloads", found.omitted)?;
+        let noun = if found.omitted == 1 { "workload" } else { "workloads" };
+        writeln!(out, "and {} more {noun}", found.omitted)?;
     }
     Ok(out.flush()?)
 }

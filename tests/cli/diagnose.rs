@@ -91,10 +91,10 @@ const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\
 #[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
 #[case::time_before_the_dump(&["--now", "2025-01-01T00:00:00Z"], 2, &[], "error: --now 2025-01-01T00:00:00Z is before the newest time in the dump, 2026-01-01T12:00:00Z")]
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
-#[case::missing(&["tfjob/llama"], 2, &[], "error: no workload or pod llama found: check its name, kind and namespace")]
-#[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no pod and no workload of a training job")]
+#[case::missing(&["tfjob/llama"], 2, &[], "error: no workload or pod llama found: PyTorchJob team-a/llama exists")]
+#[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no workload of namespace team-z: there are workloads in team-a, team-with-a-long-name")]
 #[case::unknown_kind(&["service/llama"], 2, &[], "unknown kind \"service\"")]
-#[case::invalid_time(&["--now", "yesterday"], 2, &[], "--now <TIME>")]
+#[case::invalid_time(&["--now", "yesterday"], 2, &[], "expected a time such as 2026-01-31T12:00:00Z")]
 #[case::help(&["--help"], 0, &["Examples:", "Exit codes:"], "")]
 fn dumps(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
     assert_exit(&diagnose(arguments, DUMP), code, stdout, stderr);
@@ -114,7 +114,8 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     let run = diagnose(&["pytorchjob/llama"], job);
     let line =
         "nothing found in 1 workload, 0 pods; no pods: finished, suspended, or not created by the controller yet\n";
-    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, ""));
+    let note = "note: the input contains no pods: a dump needs those of kubectl get pods -o yaml\n";
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, note));
 }
 
 #[rstest]
@@ -343,6 +344,33 @@ fn lost_logs_of_a_file_are_counted() {
     let log = format!("[pod/llama-worker-0/pytorch] {SOCKET}[pod/llama-worker-9/pytorch] {SOCKET}");
     let run = with_files(&[("dump.yaml", &rdma_dump()), ("logs.log", &log)], &["-f", "DIR", "--logs"]);
     assert_exit(&run, 1, &["worker-0 uses TCP"], LOST);
+}
+
+#[rstest]
+#[case::log("log.txt", "[2026] NCCL: [x", "a log has to be named *.log")]
+#[case::table(
+    "table.yaml",
+    "NAME   READY\na-0    1/1\n",
+    "found a string: write the dump with -o yaml or -o json of kubectl get"
+)]
+fn files_that_are_no_dump_are_explained(#[case] name: &str, #[case] text: &str, #[case] stderr: &str) {
+    let run = with_files(&[(name, text)], &["-f", &format!("DIR/{name}")]);
+    assert_exit(&run, 2, &[], stderr);
+}
+
+#[test]
+fn a_directory_without_dumps_names_the_extensions() {
+    let run = with_files(&[("a.txt", "")], &["-f", "DIR"]);
+    assert_exit(&run, 2, &[], "contains no .yaml, .yml, .json or .log file: specify the files, or the subdirectory");
+}
+
+/// The loop of the documentation writes a document for each type, which may be an empty list.
+#[test]
+fn a_dump_of_several_requests_is_read() {
+    let empty = "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n";
+    let run = with_files(&[("dump.yaml", &format!("{empty}---\n{DUMP}\n---\n"))], &["-f", "DIR/dump.yaml"]);
+    assert_exit(&run, 1, &["2 findings in 2 workloads, 3 pods"], "");
+    assert!(run.stderr.is_empty(), "{run:#?}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod generic;
 mod golden;
 mod input;
 mod installation;
+mod inventory;
 mod layout;
 mod lint;
 mod live_pod;

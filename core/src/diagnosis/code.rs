@@ -134,11 +134,11 @@ diagnoses! {
     /// F9.
     Kubernetes Error PodGroupMissing => "a pod names a PodGroup that does not exist, so its scheduler ignores it, often without an event",
         evidence "the gang key of an unscheduled pod that is at least one minute old, while the other PodGroups of its scheduler are known",
-        fix "create the PodGroup, or remove the key from the pod template", link "podgroupmissing";
+        fix "create the PodGroup, or remove the key from the pod template; if trainmesh added the key, check its controller", link "podgroupmissing";
     /// The minimum is never reached.
     Kubernetes Error PodGroupTooLarge => "a PodGroup needs more pods than its job creates, so none is scheduled",
-        evidence "`spec.minMember` exceeds the number of pods of the workload, and no pod of the job is scheduled",
-        fix "set minMember to the number of pods that start together", link "podgrouptoolarge";
+        evidence "`spec.minMember`, or `spec.schedulingPolicy.gang.minCount`, exceeds the number of pods of the workload, and no pod of the job is scheduled",
+        fix "set this field to the number of pods that start together", link "podgrouptoolarge";
     /// Pods of several jobs.
     Kubernetes Warning PodGroupShared => "a PodGroup has two owners, or pods of several jobs name it: it counts pods that do not belong together",
         evidence "the gang keys of unfinished pods of different workloads are the same, or `metadata.ownerReferences` has several entries",
@@ -177,8 +177,8 @@ diagnoses! {
         fix "cordon the node, move the job, and reset or replace the accelerator", link "acceleratorunhealthy";
     /// `spec.suspend`.
     Kubernetes Warning JobSuspended => "the job is suspended, so it has no pods",
-        evidence "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload",
-        fix "with a queue, free quota or raise the priority; without one, set suspend to false", link "jobsuspended";
+        evidence "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload; a note while the job waits for quota",
+        fix "with a queue, free quota or raise the priority, or correct a queue that cannot admit the job; without one, set suspend to false", link "jobsuspended";
     /// The quota is reserved.
     Kubernetes Warning QuotaHeld => "Kueue reserves quota for a job that has no pods",
         evidence "the Workload has been Admitted for 10 minutes and not Finished, and no pod of its owner exists",
@@ -187,7 +187,7 @@ diagnoses! {
     /// F10.
     Mesh Error SidecarOutlivesMain => "the main containers have finished, but the proxy or another sidecar runs, so the pod does not complete and holds its accelerators",
         evidence "all main containers have terminated for good for one minute, phase Running, and another application container runs; native sidecars do not count",
-        fix "install trainmesh's controller and label the namespace; until then: trainmesh sweep --apply", link "sidecaroutlivesmain";
+        fix "install trainmesh's controller and label the namespace; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject", link "sidecaroutlivesmain";
     /// The opposite.
     Mesh Error ProxyEndedEarly => "the proxy has exited while a main container runs, so all captured traffic of the pod fails",
         evidence "the classic proxy has terminated, its restart policy does not restart it, and a main container runs",
@@ -202,7 +202,7 @@ diagnoses! {
         fix "check for another webhook that reorders containers, and for a global.proxy.lifecycle in Istio's values; or use native sidecars", link "holdnotrendered";
     /// FP021 in a running pod.
     Mesh Warning TrafficCaptured => "the traffic between the ranks of a training job passes through Envoy, behind which NCCL and Gloo may hang",
-        evidence "a rank with peers has a proxy, and none of the annotations `traffic.sidecar.istio.io/…`",
+        evidence "a rank with peers, by its own fields or the number of pods, has a proxy, and none of the annotations `traffic.sidecar.istio.io/…`",
         fix "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods", link "trafficcaptured";
     /// STRICT with headless Services.
     Mesh Error PlaintextRejected => "ranks connect to each other's pod addresses without TLS, and the mesh rejects plaintext",

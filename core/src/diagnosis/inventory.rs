@@ -31,6 +31,8 @@ pub struct Inventory {
     pub entries: Vec<InventoryEntry>,
     /// Number of workloads beyond the limit.
     pub omitted: usize,
+    /// Which workloads exist, if none was selected: a lowercase clause.
+    pub hint: Option<String>,
 }
 
 /// A workload that uses accelerators.
@@ -90,6 +92,8 @@ pub enum MeshState {
 pub fn inventory(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestamp) -> Inventory {
     let context = Context::new(snapshot, now);
     let jobs = context.jobs.iter().filter(|job| selection.selects(job));
+    let is_empty = !context.jobs.iter().any(|job| selection.selects(job));
+    let hint = if is_empty { selection.hint(&context.jobs) } else { None };
     let mut entries: Vec<InventoryEntry> = jobs.filter_map(InventoryEntry::new).collect();
     entries.sort_by(|a, b| {
         (a.class, std::cmp::Reverse(a.accelerators), &a.workload).cmp(&(
@@ -100,7 +104,7 @@ pub fn inventory(snapshot: &ClusterSnapshot, selection: &Selection, now: Timesta
     });
     let omitted = entries.len().saturating_sub(MAX_ENTRIES);
     entries.truncate(MAX_ENTRIES);
-    Inventory { entries, omitted }
+    Inventory { entries, omitted, hint }
 }
 
 impl InventoryEntry {

@@ -17,6 +17,8 @@ const MAX_OWNERS: usize = 4;
 /// Kinds whose pods serve requests until they are deleted. They are checked only if they request accelerators.
 pub(super) const SERVICES: [&str; 5] =
     ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
+/// Kinds whose ranks are one process group.
+const ONE_GROUP: [&str; 7] = ["HyperPodPyTorchJob", "JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "TrainJob"];
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
 
@@ -109,6 +111,11 @@ impl<'a> Job<'a> {
     /// Returns true if its pods work together until completion, so that each waits for all others.
     pub(super) fn is_collective(&self) -> bool {
         self.pods.len() > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.kind.starts_with(RAY)
+    }
+
+    /// Returns true if its ranks are one process group: the roles of a `JobSet` may be independent.
+    pub(super) fn is_one_group(&self) -> bool {
+        ONE_GROUP.contains(&self.kind)
     }
 
     /// Returns the pods that have not finished.

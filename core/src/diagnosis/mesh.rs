@@ -15,6 +15,15 @@ const TERMINATION: SignedDuration = SignedDuration::from_mins(1);
 /// Time that a proxy may need to become ready: its default startup probe allows 10 minutes, but peers wait by then.
 const STARTUP: SignedDuration = SignedDuration::from_mins(2);
 
+/// Fix for pods that a label excludes: neither the controller nor `sweep` changes them.
+const EXCLUDED_FIX: &str = "\
+    the label trainmesh.dev/inject=disabled excludes the pod: remove it from the pod template, or set the label \
+    sidecar.istio.io/inject: \"false\" there";
+/// Fix for pods of which the controller should have terminated the sidecar.
+const ENABLED_FIX: &str = "\
+    the controller of trainmesh should have terminated it: check the events of the pod (ProxyEndFailed), and the \
+    controller with trainmesh doctor; until then: trainmesh sweep --apply";
+
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let outlived = active(job, |pod| outlives_main(pod, context.now));
@@ -25,11 +34,17 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
             Evidence::new(pod.title(), "status.containerStatuses: running", &names, completed_at(pod))
         });
         let message = format!("sidecars of {} run after the main containers have finished", pod_names(&outlived));
-        found.push(
-            diagnosis(DiagnosisCode::SidecarOutlivesMain, job, Recovery::SidecarRuns, &message)
-                .with_evidence(evidence)
-                .with_waste(Job::held_by(&outlived, since, context.now)),
-        );
+        let mut diagnosis = diagnosis(DiagnosisCode::SidecarOutlivesMain, job, Recovery::SidecarRuns, &message)
+            .with_evidence(evidence)
+            .with_waste(Job::held_by(&outlived, since, context.now));
+        let is_enabled =
+            |pod: &&PodRecord| pod.usage.is_managed || context.snapshot.enabled_namespaces.contains(&*pod.namespace);
+        if outlived.iter().any(|pod| pod.usage.is_excluded) {
+            diagnosis = diagnosis.with_fix(EXCLUDED_FIX);
+        } else if outlived.iter().any(is_enabled) {
+            diagnosis = diagnosis.with_fix(ENABLED_FIX);
+        }
+        found.push(diagnosis);
     }
     let ended = active(job, |pod| lost_proxy(pod).is_some());
     if !ended.is_empty() {
@@ -79,7 +94,11 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
             diagnosis(DiagnosisCode::HoldNotRendered, job, Recovery::HoldMissing, &message).with_evidence(evidence),
         );
     }
-    let captured = active(job, |pod| pod.mesh.captures_ranks);
+    let ranks = job.active().filter(|pod| pod.is_rank()).count() as u64;
+    let has_peers = ranks.max(job.workload.and_then(|workload| workload.pods).unwrap_or_default()) > 1;
+    let captured = active(job, |pod| {
+        pod.mesh.captures && pod.is_rank() && (pod.mesh.has_peers || (has_peers && job.is_one_group()))
+    });
     if !captured.is_empty() {
         let field = "metadata.annotations[traffic.sidecar.istio.io/includeOutboundIPRanges]";
         let evidence = captured.iter().map(|pod| Evidence::new(pod.title(), field, "not set", pod.created));

@@ -85,7 +85,7 @@ fn waiting_for_each_other(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_
     );
     let policy = "WaitForWorkersReady";
     let policy = Evidence::new(job.workload_name().to_string(), "spec.launcherCreationPolicy", policy, None);
-    let minimum = Evidence::new(group.title(), "spec.minMember", &minimum.to_string(), group.created);
+    let minimum = Evidence::new(group.title(), group.api.minimum_field(), &minimum.to_string(), group.created);
     let code = DiagnosisCode::LauncherAwaitsGang;
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::LauncherDeadlocked, &message)

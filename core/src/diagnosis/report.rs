@@ -28,6 +28,8 @@ pub struct DiagnosisReport {
     pub diagnoses: Vec<Diagnosis>,
     /// Number of findings beyond the limit.
     pub omitted: usize,
+    /// Which workloads exist, if none was selected: a lowercase clause.
+    pub hint: Option<String>,
 }
 
 /// One cause, with its evidence.

@@ -49,6 +49,9 @@ pub const MAX_OBJECTS: usize = 200_000;
 /// Maximum number of containers with a log: those of a job on some hundred nodes with eight containers each.
 pub const MAX_LOGS: usize = 4_096;
 
+/// Label of a namespace that enables trainmesh.
+const INJECT_LABEL: &str = "/metadata/labels/trainmesh.dev~1inject";
+
 /// The objects of a cluster at one time.
 #[derive(Debug)]
 pub struct ClusterSnapshot {
@@ -56,6 +59,8 @@ pub struct ClusterSnapshot {
     pub(super) workloads: Vec<WorkloadRecord>,
     pub(super) events: Vec<EventRecord>,
     pub(super) nodes: Vec<NodeRecord>,
+    /// Namespaces in which trainmesh is enabled.
+    pub(super) enabled_namespaces: BTreeSet<Box<str>>,
     pub(super) services: Vec<ServiceRecord>,
     pub(super) peer_authentications: Vec<PeerAuthenticationRecord>,
     pub(super) pod_groups: Vec<PodGroupRecord>,
@@ -119,6 +124,7 @@ impl ClusterSnapshot {
             workloads: Vec::new(),
             events: Vec::new(),
             nodes: Vec::new(),
+            enabled_namespaces: BTreeSet::new(),
             services: Vec::new(),
             peer_authentications: Vec::new(),
             pod_groups: Vec::new(),
@@ -158,6 +164,12 @@ impl ClusterSnapshot {
                 self.record_conditions(&node.conditions);
                 self.index.slot(object, group, kind, "", self.nodes.len()).put(&mut self.nodes, node);
                 Some(ObjectKind::Node)
+            }
+            ("", "Namespace") => {
+                if object.pointer(INJECT_LABEL).and_then(Value::as_str) == Some("enabled") {
+                    self.enabled_namespaces.extend(name(object, "/metadata/name"));
+                }
+                None
             }
             ("", "Service") => {
                 let service = ServiceRecord::read(object, namespace);

@@ -3,7 +3,23 @@
 use thiserror::Error;
 
 use super::job::Job;
+use super::job::Jobs;
+use crate::hint::nearest;
+use crate::names::join_names;
 use crate::workload::KINDS;
+
+/// Short names of resources in kubectl.
+const SHORT_NAMES: [(&str, &str); 9] = [
+    ("cj", "CronJob"),
+    ("deploy", "Deployment"),
+    ("ds", "DaemonSet"),
+    ("lws", "LeaderWorkerSet"),
+    ("rc", "ReplicationController"),
+    ("rs", "ReplicaSet"),
+    ("sts", "StatefulSet"),
+    ("vcjob", "Job"),
+    ("vj", "Job"),
+];
 
 /// A workload or pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +46,7 @@ pub enum TargetError {
     #[error("expected KIND/NAME, KIND NAME or the name of a pod, found {0:?}")]
     Malformed(String),
     /// The kind is not supported.
-    #[error("unknown kind {0:?}: use pod, or one of {1}")]
+    #[error("unknown kind {0:?}: {1}")]
     UnknownKind(String, String),
 }
 
@@ -49,16 +65,51 @@ impl Target {
             None | Some("pod" | "pods" | "po") => None,
             Some(kind) => {
                 let known = KINDS.iter().find(|known| known.kind.eq_ignore_ascii_case(kind) || known.resource == kind);
-                let names = || KINDS.iter().map(|kind| kind.kind.to_ascii_lowercase()).collect::<Vec<_>>().join(", ");
-                let unknown = || TargetError::UnknownKind(kind.to_owned(), names());
-                Some(known.ok_or_else(unknown)?.kind.to_owned())
+                let short = || SHORT_NAMES.iter().find(|(short, _)| *short == kind).map(|(_, kind)| *kind);
+                let known = known.map(|known| known.kind).or_else(short);
+                let unknown = || TargetError::UnknownKind(kind.chars().take(300).collect(), kind_hint(kind));
+                Some(known.ok_or_else(unknown)?.to_owned())
             }
         };
         Ok(Self { kind, name: name.to_owned() })
     }
 }
 
+/// Returns the kind that is probably meant, or all kinds.
+fn kind_hint(unknown: &str) -> String {
+    let mut kinds: Vec<String> = KINDS.iter().map(|kind| kind.kind.to_ascii_lowercase()).collect();
+    kinds.sort();
+    kinds.dedup();
+    let names: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let longer = || names.iter().copied().find(|kind| unknown.len() > 2 && kind.starts_with(unknown));
+    match nearest(unknown, &names).or_else(longer) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("use one of {}", names.join(", ")),
+    }
+}
+
 impl Selection {
+    /// Returns a text about the workloads that exist, for a selection without any: a lowercase clause.
+    pub(super) fn hint(&self, jobs: &Jobs<'_>) -> Option<String> {
+        let Some(Target { name, .. }) = &self.target else {
+            let mut namespaces: Vec<&str> = jobs.iter().map(|job| job.namespace).collect();
+            namespaces.sort_unstable();
+            namespaces.dedup();
+            let names = join_names(&namespaces);
+            return (!namespaces.is_empty()).then(|| format!("there are workloads in {names}"));
+        };
+        let of_name = |name: &str| {
+            let has_name = |job: &&Job<'_>| job.name == name || job.pods.iter().any(|pod| &*pod.name == name);
+            jobs.iter().find(has_name).map(Job::workload_name)
+        };
+        if let Some(other) = of_name(name) {
+            return Some(format!("{other} exists"));
+        }
+        let names = jobs.iter().flat_map(|job| job.pods.iter().map(|pod| &*pod.name).chain([job.name]));
+        let near = nearest(name, &names.collect::<Vec<_>>())?;
+        Some(format!("did you mean {near} ({})?", of_name(near)?))
+    }
+
     /// Returns true if `job` is the workload or contains the pod.
     pub(super) fn selects(&self, job: &Job<'_>) -> bool {
         let is_target = |Target { kind, name }: &Target| match kind {

@@ -6,7 +6,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 
 use crate::cli::{print_error, print_note, print_warning, stderr};
@@ -18,6 +18,10 @@ use trainmesh_core::manifest::DocumentError;
 const DEFAULT_NAMESPACE: &str = "default";
 /// Extension of logs.
 const LOG: &str = "log";
+/// Extensions of dumps.
+const DUMPS: [&str; 3] = ["json", "yaml", "yml"];
+/// End of the error about a document that is no object, such as a table of kubectl.
+const NO_OBJECT: &str = "found a string";
 /// End of the names of logs that are not read.
 const COMPRESSED_LOG: &str = ".log.gz";
 /// Bytes that are read at a time.
@@ -76,7 +80,13 @@ pub(in crate::cli) fn time(snapshot: &ClusterSnapshot, now: Option<Timestamp>) -
 }
 
 fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
-    let inputs = Inputs::open(paths, false, io::stdin())?;
+    let inputs = Inputs::open(paths, false, io::stdin()).map_err(|error| match error {
+        InputError::EmptyDirectory(path) => {
+            let extensions = ".yaml, .yml, .json or .log";
+            anyhow!("`{}` contains no {extensions} file: specify the files, or the subdirectory", path.display())
+        }
+        error => error.into(),
+    })?;
     let mut snapshot = ClusterSnapshot::default();
     let mut errors = Vec::new();
     let stderr = &mut stderr(ColorChoice::Auto);
@@ -89,11 +99,17 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Docum
             Err(error) if error.skipped.is_some() => {
                 print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));
             }
-            Err(error) => {
+            Err(mut error) => {
+                if let Some(hint) = hint(&error) {
+                    error.message = format!("{}: {hint}", error.message);
+                }
                 print_error(stderr, format_args!("{error}"));
                 errors.push(error);
             }
         }
+    }
+    if !snapshot.has_pods() && errors.is_empty() {
+        print_note(stderr, format_args!("the input contains no pods: a dump needs those of kubectl get pods -o yaml"));
     }
     let repeats = snapshot.repeats();
     if repeats > 0 {
@@ -102,6 +118,16 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Docum
         print_note(stderr, format_args!("{repeats} {noun} {verb} in the input more than once: {rule}"));
     }
     Ok((snapshot, errors))
+}
+
+/// Returns the probable reason why a file is no dump.
+fn hint(error: &DocumentError) -> Option<&'static str> {
+    let path = Path::new(&*error.source);
+    let is_named = path.extension().is_some_and(|extension| !DUMPS.iter().any(|known| extension == *known));
+    if is_named {
+        return Some("a log has to be named *.log, and a dump needs -o yaml or -o json of kubectl get");
+    }
+    error.message.ends_with(NO_OBJECT).then_some("write the dump with -o yaml or -o json of kubectl get")
 }
 
 /// Prints which logs belong to no container of the dump, one line for each file, and returns true if one does. `counts` are

@@ -25,11 +25,9 @@ pub(super) fn print(out: &mut impl Write, report: &DiagnosisReport, layout: Layo
         } else {
             "the API does not show collectives that hang: docs/diagnose.md#limits"
         };
-        writeln!(
-            out,
-            "{}",
-            layout.wrap(&format!("nothing found in {} at {now}; {limit}", checked(report)), 0, INDENT)
-        )?;
+        // A dump without any time has none.
+        let time = if *now == Timestamp::UNIX_EPOCH { String::new() } else { format!(" at {now}") };
+        writeln!(out, "{}", layout.wrap(&format!("nothing found in {}{time}; {limit}", checked(report)), 0, INDENT))?;
         return Ok(out.flush()?);
     }
     print_rows(out, &diagnoses.iter().collect::<Vec<_>>(), *now, layout)?;

@@ -129,10 +129,16 @@ fn findings_are_counted_beyond_their_limit() {
 #[test]
 fn the_number_of_objects_is_limited() {
     let mut snapshot = ClusterSnapshot::default();
-    let event = event("Pod", "a", "Pulled", "", 1);
-    for _ in 0..MAX_OBJECTS {
+    let first = event("Pod", "a", "Pulled", "", 1);
+    let mut event = first.clone();
+    for index in 1..MAX_OBJECTS {
+        event["metadata"]["name"] = index.to_string().into();
         snapshot.add(&event, "default").unwrap();
     }
+    // A repeated object takes no space.
+    snapshot.add(&first, "default").unwrap();
+    snapshot.add(&first, "default").unwrap();
+    event["metadata"]["name"] = "one-more".into();
     assert_eq!(snapshot.add(&event, "default"), Err(SnapshotError::TooMany));
 }
 

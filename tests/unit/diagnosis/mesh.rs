@@ -42,6 +42,25 @@ fn lifetimes(#[case] statuses: [Value; 2], #[case] expected: &[&str]) {
     check(&[injected(statuses)], expected);
 }
 
+fn namespace(inject: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": {"trainmesh.dev/inject": inject}}})
+}
+
+fn labels(labels: Value) -> Value {
+    json!({"metadata": {"labels": labels}})
+}
+
+#[rstest]
+#[case::not_installed(json!({}), namespace("disabled"), "install trainmesh's controller")]
+#[case::excluded(labels(json!({"trainmesh.dev/inject": "disabled"})), namespace("enabled"), "the label trainmesh.dev/inject=disabled excludes the pod")]
+#[case::enabled_namespace(json!({}), namespace("enabled"), "the controller of trainmesh should have terminated it")]
+#[case::managed(labels(json!({"trainmesh.dev/managed": "true"})), namespace("disabled"), "the controller of trainmesh should have terminated it")]
+fn fixes_for_a_sidecar(#[case] patch: Value, #[case] namespace: Value, #[case] fix: &str) {
+    let pod = with(injected([terminated(0, 60), running(true, 600)]), patch);
+    let found = super::report(&[pod, namespace]).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
 #[test]
 fn the_kubelet_terminates_a_native_sidecar() {
     let mut pod = injected([terminated(0, 600), running(true, 600)]);
@@ -101,6 +120,18 @@ fn captured(nodes: &str) -> Value {
 #[case::no_proxy(with(captured("2"), json!({"metadata": {"annotations": {"sidecar.istio.io/status": null}}})), &[])]
 fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
     check(&[pod], expected);
+}
+
+#[rstest]
+#[case::pods(vec![rank(0)], &["W TrafficCaptured no"])]
+#[case::replicas(vec![workload(json!({}))], &["E RankMissing unknown", "W TrafficCaptured no"])]
+#[case::one_replica(vec![workload(json!({"spec": {"pytorchReplicaSpecs": {"Master": null}}}))], &[])]
+fn peers_are_counted(#[case] others: Vec<Value>, #[case] expected: &[&str]) {
+    let pod = with(
+        captured("1"),
+        json!({"spec": {"containers": [super::objects::main_container(), {"name": "istio-proxy"}]}}),
+    );
+    check(&[vec![pod], others].concat(), expected);
 }
 
 /// Returns a policy of `namespace`.

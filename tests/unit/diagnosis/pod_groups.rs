@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::check;
 use super::objects::{START, ago, pytorchjob, rank, rank_of, unscheduled, with};
+use super::{check, report};
 
 /// Returns a Volcano `PodGroup`.
 fn group(name: &str, minimum: u64) -> Value {
@@ -32,6 +32,33 @@ const PENDING: &str = "W PodsUnschedulable unknown";
 #[case::too_large(waiting_job("a", 900), vec![group("a", 3)], &["E PodGroupTooLarge no", PENDING])]
 fn missing_and_too_large(#[case] job: Vec<Value>, #[case] groups: Vec<Value>, #[case] expected: &[&str]) {
     check(&[job, groups].concat(), expected);
+}
+
+#[test]
+fn the_minimum_of_a_native_group_has_another_field() {
+    let key = json!({"spec": {"schedulingGroup": {"podGroupName": "a"}}});
+    let pods = (0..2).map(|index| with(with(rank(index), unscheduled(&ago(900))), key.clone()));
+    let group = json!({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "team-a", "name": "a", "creationTimestamp": START},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}});
+    let found = report(&pods.chain([pytorchjob(1), group]).collect::<Vec<_>>()).diagnoses.remove(0);
+    assert_eq!(
+        (found.code.code(), &*found.evidence[0].field),
+        ("PodGroupTooLarge", "spec.schedulingPolicy.gang.minCount")
+    );
+}
+
+#[rstest]
+#[case::by_trainmesh(json!({"trainmesh.dev/applied": "mesh.hold,gang=volcano"}), "the controller of trainmesh creates it")]
+#[case::by_the_user(json!({"trainmesh.dev/applied": "mesh.hold"}), "create the PodGroup")]
+fn the_fix_for_a_missing_group_names_its_creator(#[case] annotations: Value, #[case] fix: &str) {
+    let mut objects = waiting_job("b", 900);
+    for pod in &mut objects[..2] {
+        *pod = with(pod.clone(), json!({"metadata": {"annotations": annotations}}));
+    }
+    objects.push(group("a", 2));
+    let found = report(&objects).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
 #[test]

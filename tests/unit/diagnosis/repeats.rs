@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{ClusterSnapshot, Selection, diagnose, inventory};
 
-use super::objects::{NOW, event, job_with, node, pytorchjob, rank, waiting, with};
+use super::objects::{NOW, event, job_with, pytorchjob, rank, waiting, with};
 
 /// Returns worker 0 as it was at a `resourceVersion`.
 fn version(version: Option<&str>, patch: Value) -> Value {
@@ -21,14 +21,14 @@ const FAILS: &str = "ImagePullFails";
 #[case::recreated(version(Some("9"), waiting("ImagePullBackOff", "")), version(Some("10"), json!({"metadata": {"uid": "new"}})), &[])]
 fn the_newest_version_counts(#[case] first: Value, #[case] second: Value, #[case] expected: &[&str]) {
     let mut snapshot = ClusterSnapshot::default();
-    let dump = [rank(0), first, pytorchjob(1), node("node-0"), event("Node", "node-0", "NodeReady", "", 60)];
-    for object in dump.iter().chain([&rank(0), &second, &pytorchjob(1), &dump[3], &dump[4]]) {
+    let dump = [rank(0), first, pytorchjob(1), event("Node", "node-0", "NodeReady", "", 60)];
+    for object in dump.iter().chain([&rank(0), &second, &pytorchjob(1), &dump[3]]) {
         assert!(snapshot.add(object, "default").unwrap());
     }
     let now = NOW.parse().unwrap();
     let report = diagnose(&snapshot, &Selection::default(), now);
     let codes: Vec<&str> = report.diagnoses.iter().map(|found| found.code.code()).collect();
-    assert_eq!((report.pods, snapshot.repeats(), codes.as_slice()), (2, 5, expected));
+    assert_eq!((report.pods, snapshot.repeats(), codes.as_slice()), (2, 4, expected));
     assert_eq!(inventory(&snapshot, &Selection::default(), now).entries[0].accelerators, 16);
 }
 

@@ -11,7 +11,7 @@ impl Inventory {
     /// Returns the inventory as JSON. `version` is that of trainmesh.
     #[must_use]
     pub fn to_json(&self, version: &str, errors: &[Value]) -> Value {
-        let Self { entries, omitted } = self;
+        let Self { entries, omitted, hint: _ } = self;
         json!({
             "schemaVersion": SCHEMA_VERSION,
             "version": version,

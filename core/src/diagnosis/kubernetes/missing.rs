@@ -38,7 +38,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
     let is_explained =
         |found: &Diagnosis| found.code == DiagnosisCode::PodCreationFails && found.workload == job.workload_name();
-    let missing: Vec<MissingPods> = workload.roles.iter().filter_map(|role| missing(job, workload, role)).collect();
+    let missing: Vec<MissingPods> =
+        workload.roles.iter().filter_map(|role| missing(job, context, workload, role)).collect();
     if missing.is_empty() || found.iter().any(is_explained) {
         return;
     }
@@ -76,8 +77,15 @@ fn is_active(workload: &WorkloadRecord) -> bool {
     workload.suspended.is_none() && !workload.is_deleted && !is_finished
 }
 
-fn missing(job: &Job<'_>, workload: &WorkloadRecord, (role, expected): &(Box<str>, u64)) -> Option<MissingPods> {
-    if &**role == LAUNCHER && workload.launcher_waits {
+fn missing(
+    job: &Job<'_>,
+    context: &Context<'_>,
+    workload: &WorkloadRecord,
+    (role, expected): &(Box<str>, u64),
+) -> Option<MissingPods> {
+    // The checks of MPI report a launcher whose Job has failed.
+    let launcher_job = || context.jobs.object(("Job", job.namespace, &format!("{}-launcher", job.name)));
+    if &**role == LAUNCHER && (workload.launcher_waits || launcher_job().is_some()) {
         return None;
     }
     let is_sole = workload.roles.len() == 1;
@@ -87,7 +95,8 @@ fn missing(job: &Job<'_>, workload: &WorkloadRecord, (role, expected): &(Box<str
     };
     let pods: Vec<&PodRecord> = job.pods.iter().copied().filter(has_role).collect();
     // A failed pod and its successor have the same index.
-    let indexes: HashSet<u64> = pods.iter().filter_map(|pod| pod.identity.as_ref()?.index).collect();
+    let indexes = pods.iter().filter_map(|pod| pod.identity.as_ref()?.index);
+    let indexes: HashSet<u64> = indexes.filter(|index| index < expected).collect();
     let unindexed = pods.iter().filter(|pod| pod.identity.as_ref().is_none_or(|identity| identity.index.is_none()));
     let existing = (indexes.len() + unindexed.clone().count()) as u64;
     let may_start_later = existing == 0 && !ALL_AT_ONCE.contains(&job.kind);

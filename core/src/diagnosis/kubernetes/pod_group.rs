@@ -15,6 +15,9 @@ use crate::names::join_names;
 /// Age of a pod until which its `PodGroup` may still be created.
 const CREATION: SignedDuration = SignedDuration::from_mins(1);
 
+/// Fix for a `PodGroup` that the controller creates.
+const OWN_GROUP_FIX: &str = "the controller of trainmesh creates it: check its log, and its permissions and the API of the PodGroup with trainmesh doctor";
+
 /// API, namespace and name of a `PodGroup`.
 type GroupKey<'a> = (GangApi, &'a str, &'a str);
 
@@ -61,7 +64,10 @@ fn missing(
     let message = format!("PodGroup {name} of {} does not exist in {}", pod_names(&pods), api.group());
     let evidence = waiting.iter().map(|(_, pod, key)| Evidence::new(pod.title(), key.field, &key.name, pod.created));
     let code = DiagnosisCode::PodGroupMissing;
-    let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::PodGroupAwaited, &message);
+    let mut diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::PodGroupAwaited, &message);
+    if pods.iter().all(|pod| pod.usage.has_gang) {
+        diagnosis = diagnosis.with_fix(OWN_GROUP_FIX);
+    }
     Some(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, None, context.now)))
 }
 
@@ -78,9 +84,11 @@ fn too_large(
         return None;
     }
     let message = format!("PodGroup {} needs {minimum} pods, and the job creates {expected}", group.name);
-    let evidence = Evidence::new(group.title(), "spec.minMember", &minimum.to_string(), group.created);
+    let field = group.api.minimum_field();
+    let evidence = Evidence::new(group.title(), field, &minimum.to_string(), group.created);
     let code = DiagnosisCode::PodGroupTooLarge;
-    Some(Diagnosis::new(code, job.workload_name(), Recovery::PodGroupExceeds, &message).with_evidence([evidence]))
+    let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::PodGroupExceeds, &message);
+    Some(diagnosis.with_evidence([evidence]))
 }
 
 fn shared((_, _, name): GroupKey<'_>, members: &[(&Job<'_>, &PodRecord, &GangKey)]) -> Option<Diagnosis> {

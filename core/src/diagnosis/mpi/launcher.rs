@@ -1,4 +1,4 @@
-//! Launchers that failed while the job goes on.
+//! Launchers that failed while the job continues.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,12 +8,15 @@ use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
-use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery, Waste};
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
 /// Time within which a Job usually starts another launcher.
 const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
 /// Back-off limit of a Job that sets none.
 const DEFAULT_LIMIT: u64 = 6;
+
+/// A launcher with its main container and the termination of it.
+type Failure<'a> = (&'a PodRecord, &'a ContainerRecord, &'a TerminationRecord);
 
 /// Reports that all launchers have failed, by their pods or by their Job, while workers run.
 pub(super) fn failed(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Option<Diagnosis> {
@@ -23,9 +26,7 @@ pub(super) fn failed(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) ->
     }
     let owner = launcher_job(job, context);
     let end = owner.and_then(|owner| owner.true_condition("Failed"));
-    let failures: Option<Vec<(&PodRecord, &ContainerRecord, &TerminationRecord)>> =
-        roles.launchers.iter().map(|pod| failure(pod)).collect();
-    let failures = failures?;
+    let failures = roles.launchers.iter().map(|pod| failure(pod)).collect::<Option<Vec<Failure<'_>>>>()?;
     let last: Option<Timestamp> = failures.iter().filter_map(|(.., end)| end.finished).max();
     let since = last.or_else(|| end.and_then(|end| end.since));
     if (failures.is_empty() && end.is_none()) || !is_older(since, REPLACEMENT, context.now) {
@@ -38,25 +39,21 @@ pub(super) fn failed(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) ->
         _ => String::new(),
     };
     let recovery = if end.is_some() { Recovery::LauncherEnded } else { Recovery::LauncherReplaced };
-    let (verb, number) = if workers.len() == 1 { ("runs", "1 worker") } else { ("run", "workers") };
-    let number = if workers.len() == 1 { number.to_owned() } else { format!("{} {number}", workers.len()) };
-    let message = format!("the launcher failed{attempts}, and {number} {verb}: {}", pod_names(&workers));
+    let run = if workers.len() == 1 { "worker runs" } else { "workers run" };
+    let message = format!("the launcher failed{attempts}, and {} {run}: {}", workers.len(), pod_names(&workers));
     let pods = failures.iter().rev().map(|(pod, container, end)| {
         Evidence::new(pod.title(), container.status_field("state.terminated"), &end.summary(), end.finished)
     });
-    let condition = owner.zip(end).map(|(owner, end)| {
-        let object = format!("Job {}/{}", owner.namespace, owner.name);
-        Evidence::new(object, "status.conditions[Failed]", &end.summary(), end.since)
-    });
-    let number = owner.zip(count).map(|(owner, count)| {
-        let object = format!("Job {}/{}", owner.namespace, owner.name);
-        Evidence::new(object, "status.failed", &count.to_string(), None)
-    });
-    let waste: Option<Waste> = Job::held_by(&workers, since, context.now);
+    let title = |owner: &WorkloadRecord| format!("Job {}/{}", owner.namespace, owner.name);
+    let condition = owner
+        .zip(end)
+        .map(|(owner, end)| Evidence::new(title(owner), "status.conditions[Failed]", &end.summary(), end.since));
+    let number =
+        owner.zip(count).map(|(owner, count)| Evidence::new(title(owner), "status.failed", &count.to_string(), None));
     Some(
         Diagnosis::new(DiagnosisCode::LauncherFailed, job.workload_name(), recovery, &message)
             .with_evidence(condition.into_iter().chain(number).chain(pods))
-            .with_waste(waste),
+            .with_waste(Job::held_by(&workers, since, context.now)),
     )
 }
 
@@ -66,7 +63,7 @@ fn launcher_job<'a>(job: &Job<'a>, context: &Context<'a>) -> Option<&'a Workload
 }
 
 /// Returns the main container of a launcher that has failed for good.
-fn failure(pod: &PodRecord) -> Option<(&PodRecord, &ContainerRecord, &TerminationRecord)> {
+fn failure(pod: &PodRecord) -> Option<Failure<'_>> {
     let ended = pod.main().filter_map(|container| Some((pod, container, container.last_termination()?)));
     ended.into_iter().filter(|_| pod.is_finished()).find(|(.., end)| end.exit_code != 0)
 }

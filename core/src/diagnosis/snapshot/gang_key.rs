@@ -64,6 +64,11 @@ impl GangApi {
         }
     }
 
+    /// Returns the field with the number of pods that are scheduled together.
+    pub(in crate::diagnosis) fn minimum_field(self) -> &'static str {
+        if self == Self::Native { "spec.schedulingPolicy.gang.minCount" } else { "spec.minMember" }
+    }
+
     /// Returns the API of an API group.
     pub(super) fn of_group(group: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.group() == group)

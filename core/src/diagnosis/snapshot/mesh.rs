@@ -13,18 +13,20 @@ const MAX_CONFIG: usize = 64 * 1024;
 pub(in crate::diagnosis) struct MeshRecord {
     /// True if the pod requests the hold, and its classic proxy has none.
     pub(in crate::diagnosis) lacks_hold: bool,
-    /// True if all traffic between the ranks of a job passes through Envoy.
-    pub(in crate::diagnosis) captures_ranks: bool,
+    /// True if all traffic of the pod passes through Envoy.
+    pub(in crate::diagnosis) captures: bool,
+    /// True if the fields of the pod show that it is a rank with peers.
+    pub(in crate::diagnosis) has_peers: bool,
 }
 
 impl MeshRecord {
     pub(super) fn read(pod: Pod<'_>, identity: Option<PodIdentity<'_>>) -> Self {
         let Some(proxy) = pod.proxy() else { return Self::default() };
         let requests_hold = || proxy.rendered_hold() == Some(true) || annotation_requests_hold(pod);
-        let has_peers = || identity.is_some_and(|member| workload::has_training_peers(pod, member, None));
         Self {
             lacks_hold: proxy.kind == ProxyKind::Classic && !proxy.holds_application() && requests_hold(),
-            captures_ranks: proxy.kind != ProxyKind::GrpcAgent && !pod.configures_traffic() && has_peers(),
+            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.configures_traffic(),
+            has_peers: identity.is_some_and(|member| workload::has_training_peers(pod, member, None)),
         }
     }
 }

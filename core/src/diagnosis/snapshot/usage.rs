@@ -1,4 +1,4 @@
-//! Fields of a pod that only an inventory shows.
+//! The use of a pod: fields that an inventory shows, and what trainmesh did to the pod.
 
 use serde_json::Value;
 
@@ -13,11 +13,17 @@ const MAX_APPLIED: usize = 4 * 1024;
 /// Label of the pods of Kubeflow's notebooks.
 const NOTEBOOK: &str = "notebook-name";
 
-/// Fields of a pod that only an inventory shows.
+/// The use of a pod.
 #[derive(Clone, Debug, Default)]
 pub(in crate::diagnosis) struct UsageRecord {
     /// Fabric profile that the webhook applied.
     pub(in crate::diagnosis) fabric: Option<Box<str>>,
+    /// True if the webhook added the key of its `PodGroup`.
+    pub(in crate::diagnosis) has_gang: bool,
+    /// True if a label excludes the pod.
+    pub(in crate::diagnosis) is_excluded: bool,
+    /// True if the controller watches the pod.
+    pub(in crate::diagnosis) is_managed: bool,
     /// True if the pod has resource claims.
     pub(in crate::diagnosis) claims_devices: bool,
     /// True if the pod mounts a persistent volume claim.
@@ -30,7 +36,11 @@ impl UsageRecord {
     pub(super) fn read(raw: &Value, pod: Pod<'_>) -> Self {
         let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED);
         let fabric = applied.and_then(|text| text.split(',').find_map(|rule| rule.strip_prefix("fabric=")));
+        let has_gang = applied.is_some_and(|text| text.split(',').any(|rule| rule.starts_with("gang=")));
         Self {
+            has_gang,
+            is_excluded: pod.label(keys::INJECT) == Some("disabled"),
+            is_managed: pod.label(keys::MANAGED) == Some("true"),
             fabric: fabric.map(|name| truncate(name, 253)),
             claims_devices: items(raw, "/spec/resourceClaims", 1).next().is_some(),
             has_volume_claim: items(raw, "/spec/volumes", MAX_VOLUMES)

@@ -43,7 +43,9 @@ fn check_library(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Di
 fn check_tcp(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagnosis>) {
     let Some(first) = affected.first() else { return };
     let requested = first.pod.transport.requested.as_ref().map_or("", |(_, value)| value);
-    let message = format!("{} uses TCP, although the pod requests RDMA ({requested})", names(affected));
+    let verb =
+        if affected.len() == 1 { "uses TCP, although the pod requests" } else { "use TCP, although the pods request" };
+    let message = format!("{} {verb} RDMA ({requested})", names(affected));
     let evidence = affected.iter().flat_map(|rank| {
         let variable = rank.pod.transport.disabled.map(|name| {
             Evidence::new(rank.pod.title(), format!("spec.containers[].env[{name}]"), "disables RDMA", None)
