@@ -22,7 +22,7 @@ const ALL_AT_ONCE: [&str; 7] =
 /// Kinds whose roles may start one after another.
 const ROLES_IN_ORDER: [&str; 3] = ["Job", "JobSet", "TrainJob"];
 /// Conditions of a workload that has finished.
-const FINISHED: [&str; 3] = ["Complete", "Failed", "Succeeded"];
+const FINISHED: [&str; 4] = ["Complete", "Completed", "Failed", "Succeeded"];
 /// Role of MPI jobs that may be created after all others.
 const LAUNCHER: &str = "launcher";
 
@@ -40,7 +40,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         |found: &Diagnosis| found.code == DiagnosisCode::PodCreationFails && found.workload == job.workload_name();
     let missing: Vec<MissingPods> =
         workload.roles.iter().filter_map(|role| missing(job, context, workload, role)).collect();
-    if missing.is_empty() || found.iter().any(is_explained) {
+    // Pods exist, so roles without any have other names in the labels of pods.
+    let has_names = missing.len() < workload.roles.len() || missing.iter().any(|role| role.existing > 0);
+    if missing.is_empty() || !has_names || found.iter().any(is_explained) {
         return;
     }
     let count = |number: &dyn Fn(&MissingPods) -> u64| missing.iter().map(number).fold(0, u64::saturating_add);
