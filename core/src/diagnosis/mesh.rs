@@ -7,6 +7,7 @@ use super::job::{Job, is_older, pod_names};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
+use super::snapshot::usage::Management;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::{Completion, PodPhase, ProxyOverview};
 
@@ -37,9 +38,10 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
         let mut diagnosis = diagnosis(DiagnosisCode::SidecarOutlivesMain, job, Recovery::SidecarRuns, &message)
             .with_evidence(evidence)
             .with_waste(Job::held_by(&outlived, since, context.now));
-        let is_enabled =
-            |pod: &&PodRecord| pod.usage.is_managed || context.snapshot.enabled_namespaces.contains(&*pod.namespace);
-        if outlived.iter().any(|pod| pod.usage.is_excluded) {
+        let is_enabled = |pod: &&PodRecord| {
+            pod.usage.management == Management::Managed || context.snapshot.enabled_namespaces.contains(&*pod.namespace)
+        };
+        if outlived.iter().any(|pod| pod.usage.management == Management::Excluded) {
             diagnosis = diagnosis.with_fix(EXCLUDED_FIX);
         } else if outlived.iter().any(is_enabled) {
             diagnosis = diagnosis.with_fix(ENABLED_FIX);

@@ -163,6 +163,6 @@ fn workload(patch: Value) -> Value {
 #[case::none(workload(json!({})), &[])]
 fn keys_of_the_workload(#[case] object: Value, #[case] expected: &[&str]) {
     let proxied = injected([running(true, 600), running(true, 600)]);
-    check(&[proxied, object.clone()], expected);
-    check(&[rank(1), object], &[]);
+    check(&[rank(0), proxied, object.clone()], expected);
+    check(&[rank(0), rank(1), object], &[]);
 }

@@ -67,7 +67,7 @@ fn the_message_names_the_missing_pods() {
 
 #[test]
 fn any_number_of_replicas_has_a_short_message() {
-    let patch = json!({"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": u64::MAX / 4}}}});
+    let patch = json!({"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": i32::MAX}}}});
     let report = report(&job_without(2, patch));
     let message = &report.diagnoses[0].finding.message;
     let start = "worker-1, worker-3, worker-4, worker-5, worker-6, worker-7, worker-8, worker-9 and ";

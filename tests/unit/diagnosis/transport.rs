@@ -73,7 +73,7 @@ fn pods(count: usize, limits: &Value) -> Vec<Value> {
 #[rstest]
 #[case::infiniband(&[INFINIBAND, INFINIBAND], &[])]
 #[case::tcp(&[INFINIBAND, TCP], &["RankOnTcp worker-0 uses TCP, although the pod requests RDMA (rdma/ib)"])]
-#[case::all_on_tcp(&[TCP, TCP], &["RankOnTcp master-0, worker-0 uses TCP, although the pod requests RDMA (rdma/ib)"])]
+#[case::all_on_tcp(&[TCP, TCP], &["RankOnTcp master-0, worker-0 use TCP, although the pods request RDMA (rdma/ib)"])]
 #[case::connection(
     &["a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0", INFINIBAND],
     &["RankOnTcp master-0 uses TCP, although the pod requests RDMA (rdma/ib)"]

@@ -65,7 +65,7 @@ fn missing(
     let evidence = waiting.iter().map(|(_, pod, key)| Evidence::new(pod.title(), key.field, &key.name, pod.created));
     let code = DiagnosisCode::PodGroupMissing;
     let mut diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::PodGroupAwaited, &message);
-    if pods.iter().all(|pod| pod.usage.has_gang) {
+    if waiting.iter().all(|(_, _, key)| key.is_added) {
         diagnosis = diagnosis.with_fix(OWN_GROUP_FIX);
     }
     Some(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, None, context.now)))

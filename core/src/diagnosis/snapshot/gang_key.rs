@@ -6,10 +6,13 @@ use serde_json::Value;
 use super::condition::{ConditionRecord, conditions};
 use super::read::{name, time, truncate};
 use super::reference::{Reference, owners};
+use crate::keys;
 use crate::pod::Pod;
 
 /// Maximum length of the name of a `PodGroup` in bytes.
 const MAX_NAME: usize = 253;
+/// Maximum length of the annotation with the applied rules in bytes.
+const MAX_APPLIED: usize = 4 * 1024;
 
 /// API group of a scheduler's `PodGroups`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +36,8 @@ pub(in crate::diagnosis) struct GangKey {
     pub(in crate::diagnosis) name: Box<str>,
     /// Field of the pod that contains the name.
     pub(in crate::diagnosis) field: &'static str,
+    /// True if the webhook added it.
+    pub(in crate::diagnosis) is_added: bool,
 }
 
 /// A `PodGroup`.
@@ -103,9 +108,11 @@ impl GangKey {
                 "metadata.labels[pod-group.scheduling.sigs.k8s.io]",
             ),
         ];
+        let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED).unwrap_or_default();
+        let is_added = applied.split(',').any(|rule| rule.starts_with("gang="));
         found.into_iter().find_map(|(api, name, field)| {
             let name = name.filter(|name| !name.is_empty())?;
-            Some(Self { api, name: truncate(name, MAX_NAME), field })
+            Some(Self { api, name: truncate(name, MAX_NAME), field, is_added })
         })
     }
 }

@@ -18,12 +18,7 @@ const NOTEBOOK: &str = "notebook-name";
 pub(in crate::diagnosis) struct UsageRecord {
     /// Fabric profile that the webhook applied.
     pub(in crate::diagnosis) fabric: Option<Box<str>>,
-    /// True if the webhook added the key of its `PodGroup`.
-    pub(in crate::diagnosis) has_gang: bool,
-    /// True if a label excludes the pod.
-    pub(in crate::diagnosis) is_excluded: bool,
-    /// True if the controller watches the pod.
-    pub(in crate::diagnosis) is_managed: bool,
+    pub(in crate::diagnosis) management: Management,
     /// True if the pod has resource claims.
     pub(in crate::diagnosis) claims_devices: bool,
     /// True if the pod mounts a persistent volume claim.
@@ -32,15 +27,36 @@ pub(in crate::diagnosis) struct UsageRecord {
     pub(in crate::diagnosis) is_notebook: bool,
 }
 
+/// Treatment of a pod by the controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::diagnosis) enum Management {
+    /// No label of trainmesh.
+    #[default]
+    Absent,
+    /// The controller watches the pod.
+    Managed,
+    /// A label excludes the pod.
+    Excluded,
+}
+
+impl Management {
+    fn read(pod: Pod<'_>) -> Self {
+        if pod.label(keys::INJECT) == Some("disabled") {
+            Self::Excluded
+        } else if pod.label(keys::MANAGED) == Some("true") {
+            Self::Managed
+        } else {
+            Self::Absent
+        }
+    }
+}
+
 impl UsageRecord {
     pub(super) fn read(raw: &Value, pod: Pod<'_>) -> Self {
         let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED);
         let fabric = applied.and_then(|text| text.split(',').find_map(|rule| rule.strip_prefix("fabric=")));
-        let has_gang = applied.is_some_and(|text| text.split(',').any(|rule| rule.starts_with("gang=")));
         Self {
-            has_gang,
-            is_excluded: pod.label(keys::INJECT) == Some("disabled"),
-            is_managed: pod.label(keys::MANAGED) == Some("true"),
+            management: Management::read(pod),
             fabric: fabric.map(|name| truncate(name, 253)),
             claims_devices: items(raw, "/spec/resourceClaims", 1).next().is_some(),
             has_volume_claim: items(raw, "/spec/volumes", MAX_VOLUMES)
