@@ -136,7 +136,7 @@ mutants: ## Check that a test catches every mutant of the core's decision logic 
 	PROPTEST_MAX_SHRINK_TIME=5000 $(CARGO) mutants --package trainmesh-core --shard $(SHARD) --output target
 
 .PHONY: soak
-soak: ## Run the long tests: pods, gang schedulers, operators, certificates, attacks (needs `make cluster`)
+soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certificates, attacks (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test cluster_admission -- --nocapture corpus::
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
@@ -150,6 +150,8 @@ soak: ## Run the long tests: pods, gang schedulers, operators, certificates, att
 	tests/cluster/cluster mesh image
 	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_gangs -- \
 	  --ignored --nocapture --test-threads=1
+	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_diagnosis -- \
+	  --ignored --nocapture
 	$(CARGO) build --release --locked
 	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture

@@ -1,0 +1,56 @@
+//! The blind trial: plants all failures in random order, and diagnoses each namespace without the name of its failure.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trainmesh_testing::cli::trainmesh;
+use trainmesh_testing::cluster::Namespace;
+use trainmesh_testing::rng::SeededRng;
+
+use crate::faults::{FAULTS, Fault};
+use crate::first_finding;
+
+/// Time after which the failures are diagnosed: some findings need five minutes without a change.
+const DELAY: Duration = Duration::from_mins(6);
+/// Least number of failures whose cause must be the first finding.
+const REQUIRED: usize = 19;
+
+/// Runs in `make soak`, because it waits for minutes.
+#[test]
+#[ignore = "takes ten minutes"]
+fn the_cause_is_the_first_finding() {
+    let seed = std::env::var("TRIAL_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let mut faults: Vec<&Fault> = FAULTS.iter().collect();
+    shuffle(&mut faults, seed);
+    let planted: Vec<(&Fault, Namespace)> = faults.into_iter().map(|fault| (fault, (fault.plant)())).collect();
+    let due = Instant::now() + DELAY;
+    while Instant::now() < due {
+        thread::sleep(Duration::from_secs(1));
+    }
+    // Only the name of the namespace is passed on.
+    let found: Vec<Option<String>> = planted.iter().map(|(_, namespace)| diagnose(namespace)).collect();
+    println!("| failure | first finding | expected | right |\n|---|---|---|---|");
+    let mut right = 0;
+    for ((fault, _), found) in planted.iter().zip(found) {
+        let found = found.unwrap_or_else(|| "nothing found".to_owned());
+        let is_right = found == fault.expected;
+        right += usize::from(is_right);
+        println!("| {} | {found} | {} | {} |", fault.name, fault.expected, if is_right { "yes" } else { "no" });
+    }
+    println!("\n{right} of {} with seed {seed}", FAULTS.len());
+    assert!(right >= REQUIRED, "only {right} of {}", FAULTS.len());
+}
+
+fn diagnose(namespace: &Namespace) -> Option<String> {
+    let run = trainmesh(&["diagnose", "-n", &namespace.name, "-o", "json"], "");
+    assert_ne!(run.code, Some(2), "{run:#?}");
+    first_finding(&run.stdout)
+}
+
+/// Shuffles with a fixed seed.
+fn shuffle(faults: &mut [&Fault], seed: u64) {
+    let mut rng = SeededRng::new(seed);
+    for last in (1..faults.len()).rev() {
+        faults.swap(last, rng.below(last + 1));
+    }
+}
