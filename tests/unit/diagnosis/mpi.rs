@@ -125,7 +125,7 @@ fn without_service(mut objects: Vec<Value>) -> Vec<Value> {
 #[case::another_one_runs(with_launchers(vec![failed_launcher(0, 600), pod("launcher", 1)], vec![launcher_job(1, false)]), &[])]
 #[case::limit_reached(with_launchers(vec![], vec![launcher_job(7, true)]), &["E LauncherFailed no"])]
 #[case::unreachable_workers(without_service(with_launchers(vec![failed_launcher(0, 600)], vec![launcher_job(1, false)])), &["E WorkersUnreachable unknown"])]
-#[case::no_workers(vec![vec![failed_launcher(0, 600)], job()[3..].to_vec()].concat(), &[])]
+#[case::no_workers([vec![failed_launcher(0, 600)], job()[3..].to_vec()].concat(), &[])]
 fn failed_launchers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }

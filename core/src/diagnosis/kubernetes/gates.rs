@@ -13,15 +13,15 @@ const KUEUE: &str = "kueue.x-k8s.io/";
 
 /// Returns the finding about `gated`, all pods of a job without a node.
 pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord]) -> Diagnosis {
-    let mut gates: Vec<&str> = gated.iter().flat_map(|pod| &pod.gates).map(|gate| &**gate).collect();
-    gates.sort_unstable();
-    gates.dedup();
-    let noun = if gates.len() == 1 { "gate" } else { "gates" };
-    let is_queued = gates.iter().all(|gate| gate.starts_with(KUEUE));
+    let mut gate_names: Vec<&str> = gated.iter().flat_map(|pod| &pod.gates).map(|gate| &**gate).collect();
+    gate_names.sort_unstable();
+    gate_names.dedup();
+    let noun = if gate_names.len() == 1 { "gate" } else { "gates" };
+    let is_queued = gate_names.iter().all(|gate| gate.starts_with(KUEUE));
     let queued = context.queue_workload(job).filter(|_| is_queued);
     let names = pod_names(gated);
     let held = if gated.len() == 1 { "is held" } else { "are held" };
-    let message = format!("{names} {held} by the scheduling {noun} {}", join_names(&gates));
+    let message = format!("{names} {held} by the scheduling {noun} {}", join_names(&gate_names));
     let evidence =
         gated.iter().map(|pod| Evidence::new(pod.title(), "spec.schedulingGates", &pod.gates.join(", "), pod.created));
     let code = DiagnosisCode::PodsGated;
