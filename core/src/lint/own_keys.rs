@@ -12,10 +12,14 @@ use crate::json;
 use crate::keys;
 use crate::own_keys::{Location, excerpt, fabric_problem, problem};
 use crate::pod::{Container, ContainerKind, Injection, NotInjected, Pod};
+use crate::scope;
 
 /// Field of findings about the labels of the pod's namespace.
 pub const NAMESPACE_FIELD: &str = "/metadata/namespace";
 
+/// Labels that select something for opted-in pods, with the value that selects nothing.
+const SELECTORS: [(&str, &str); 3] =
+    [(keys::FABRIC, keys::NO_FABRIC), (keys::GANG, "none"), (keys::MESH_TRAFFIC, "leave")];
 /// Label that excludes a pod from the ambient mesh.
 const AMBIENT_OPT_OUT: &str = "istio.io/dataplane-mode=none";
 /// Maximum number of containers, and of names in an annotation: as many as the controller reads.
@@ -63,6 +67,26 @@ pub(super) fn check(
         if let Some(problem) = problem {
             findings.push(NAMESPACE_FIELD, problem);
         }
+    }
+    if !scope.rules_run && !namespace_labels.contains_key(keys::INJECT) {
+        check_without_opt_in(pod, namespace_labels, findings);
+    }
+}
+
+/// Reports the labels that select something for a pod whose namespace has no label [`keys::INJECT`].
+fn check_without_opt_in(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, findings: &mut FindingSink<'_>) {
+    for (key, neutral) in SELECTORS {
+        let of_pod = pod.label(key).map(|value| (Location::PodLabel, value));
+        let of_namespace = namespace_labels.get(key).map(|value| (Location::NamespaceLabel, value.as_str()));
+        let is_valid =
+            |(location, value): &(Location, &str)| *value != neutral && problem(*location, key, value).is_none();
+        let Some((location, _)) = of_pod.or(of_namespace).filter(is_valid) else { continue };
+        let field = match location {
+            Location::NamespaceLabel => NAMESPACE_FIELD.to_owned(),
+            _ => PointerBuf::from_tokens(["metadata", "labels", key]).to_string(),
+        };
+        let needed = format!("{}={} on the namespace", keys::INJECT, scope::ENABLED);
+        findings.push(field, format!("{} {key} has no effect without {needed}", location.name()));
     }
 }
 

@@ -21,6 +21,19 @@ fn excluded(scenario: Scenario) -> Scenario {
     excluded(labeled("a: b").labelled("trainmesh.dev/mesh-traffic", "disablecapture")),
     Some("namespace label trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
 )]
+#[case::without_opt_in(
+    excluded(labeled("trainmesh.dev/mesh-traffic: direct")),
+    Some("label trainmesh.dev/mesh-traffic has no effect without trainmesh.dev/inject=enabled on the namespace")
+)]
+#[case::of_a_namespace_without_opt_in(
+    excluded(labeled("a: b").labelled("trainmesh.dev/fabric", "tcp")),
+    Some("namespace label trainmesh.dev/fabric has no effect without trainmesh.dev/inject=enabled on the namespace")
+)]
+#[case::opted_out_of_an_enabled_namespace(
+    excluded(labeled("trainmesh.dev/inject: disabled").labelled("trainmesh.dev/inject", "enabled").labelled("trainmesh.dev/fabric", "tcp")),
+    None
+)]
+#[case::no_fabric_without_opt_in(excluded(labeled("trainmesh.dev/fabric: none")), None)]
 #[case::ambient(
     labeled("trainmesh.dev/mesh-traffic: disableCapture").labelled("istio.io/dataplane-mode", "ambient"),
     Some("label trainmesh.dev/mesh-traffic has no effect in ambient mode: label pods istio.io/dataplane-mode=none")
