@@ -15,7 +15,8 @@ const MAX_PRINTED: usize = 300;
 
 /// Describes `error`, which a client for `context` or the current context returned.
 pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> String {
-    match connection_error(error) {
+    let is_plugin = || chain(error).iter().any(|cause| credential_plugin(*cause).is_some());
+    match connection_error(error).filter(|_| !is_plugin()) {
         Some(cause) => format!("cannot reach {}: {cause}", apiserver(context).await),
         None if is_unauthorized(error) => {
             let text = causes(error);
@@ -86,16 +87,41 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Describes the failure of a credential plugin that the kubeconfig names: its command without the environment, and the
-/// start of what it printed.
+/// Describes the failure of a credential plugin that the kubeconfig names: its program and the start of its standard error.
+/// Its arguments, environment and output may contain credentials.
 fn credential_plugin(error: &(dyn Error + 'static)) -> Option<String> {
-    let Some(kube::Error::Auth(AuthError::AuthExecRun { cmd, out })) = kube_error(error) else { return None };
-    // The command follows its environment, which contains JSON and no command.
-    let command = cmd.rfind("}\" ").map_or(cmd.as_str(), |end| cmd.get(end + 3..).unwrap_or_default());
+    let failed = match kube_error(error) {
+        Some(kube::Error::Auth(failed)) => Some(failed),
+        // The renewal of a token is part of the request.
+        Some(kube::Error::Service(inner)) => inner.downcast_ref(),
+        _ => error.downcast_ref(),
+    };
+    let AuthError::AuthExecRun { cmd, out } = failed? else { return None };
     let printed = String::from_utf8_lossy(&out.stderr);
     let printed: String = printed.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_PRINTED).collect();
     let separator = if printed.is_empty() { "" } else { ": " };
-    Some(format!("the credential plugin {} failed ({}){separator}{printed}", command.replace('"', ""), out.status))
+    let program = program(cmd).unwrap_or("of the kubeconfig");
+    Some(format!("the credential plugin {program} failed ({}){separator}{printed}", out.status))
+}
+
+/// Returns the program of a command as `Command` formats it for debugging: `NAME="value" … "program" "argument" …`.
+fn program(command: &str) -> Option<&str> {
+    let end_of_text = |text: &str| {
+        let mut is_escaped = false;
+        text.find(|letter| {
+            let is_end = letter == '"' && !is_escaped;
+            is_escaped = letter == '\\' && !is_escaped;
+            is_end
+        })
+    };
+    let mut rest = command.trim_start();
+    loop {
+        if let Some(text) = rest.strip_prefix('"') {
+            return text.get(..end_of_text(text)?);
+        }
+        let (_, value) = rest.split_once("=\"")?;
+        rest = value.get(end_of_text(value)? + 1..)?.trim_start();
+    }
 }
 
 fn kube_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {

@@ -52,7 +52,7 @@ fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: 
 #[case::unknown_current_context("doctor", &UNREACHABLE.replace("current-context: kind-x", "current-context: zz"), "found no cluster: the kubeconfig has no context zz; it has kind-x, other")]
 #[case::unknown_cluster("doctor", &UNREACHABLE.replace("- {name: c,", "- {name: d,"), "the kubeconfig has no cluster c, which the context names")]
 #[case::not_yaml("doctor", "a: [", "found no cluster: the kubeconfig is not valid YAML: ")]
-#[case::plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", PLUGIN), "the credential plugin get-token --profile x failed (exit status: 3): no profile")]
+#[case::plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", PLUGIN), "configuration: the credential plugin get-token failed (exit status: 3): no profile")]
 fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig: &str, #[case] expected: &str) {
     let (code, text) = run_with_tools(command, &[("get-token", "echo no profile >&2; exit 3")], kubeconfig);
     assert_eq!(code, Some(2), "{text}");
@@ -62,4 +62,4 @@ fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig
 
 /// A credential plugin that fails.
 const PLUGIN: &str = "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: get-token, \
-                      args: [--profile, x], interactiveMode: Never}}";
+                      args: [--secret, x], env: [{name: VAULT_TOKEN, value: y}], interactiveMode: Never}}";

@@ -77,7 +77,9 @@ impl FindingTracker {
             return TrackedChanges::default();
         }
         let known = self.namespaces.entry(namespace.to_owned()).or_default();
-        known.findings.values_mut().for_each(|finding| finding.is_present = false);
+        // What the report leaves out may still exist.
+        let is_present = report.omitted > 0;
+        known.findings.values_mut().for_each(|finding| finding.is_present &= is_present);
         let mut changes = TrackedChanges::default();
         for found in &found {
             let finding = match known.findings.entry((found.workload.clone(), found.code)) {
@@ -145,10 +147,11 @@ impl NamespaceFindings {
     fn count_waste(&mut self, found: &[&Diagnosis], started: Timestamp, now: Timestamp) -> BTreeMap<WasteCause, u64> {
         let mut worst: BTreeMap<&WorkloadName, &Diagnosis> = BTreeMap::new();
         let cost = |found: &Diagnosis| found.waste.map_or(0, |waste| waste.accelerator_seconds);
-        for found in found.iter().copied().filter(|found| found.waste_cause().is_some()) {
-            let is_tracked = self.findings.contains_key(&(found.workload.clone(), found.code));
+        // Others would be counted from the start again each time.
+        let is_tracked = |found: &&Diagnosis| self.findings.contains_key(&(found.workload.clone(), found.code));
+        for found in found.iter().copied().filter(|found| found.waste_cause().is_some()).filter(is_tracked) {
             let worst = worst.entry(&found.workload).or_insert(found);
-            if is_tracked && cost(found) > cost(worst) {
+            if cost(found) > cost(worst) {
                 *worst = found;
             }
         }

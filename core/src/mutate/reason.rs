@@ -100,9 +100,6 @@ codes! {
         /// The mode `direct` is limited to jobs of several pods. Neither the fields that all pods of the job share nor the
         /// object of the job show that there are several.
         PeersUnknown => "direct traffic is limited to jobs of several pods, which neither the pod nor its job shows",
-        /// The mode `direct` is limited to jobs of several pods. The object of the job, which shows their number, cannot be
-        /// read.
-        JobNotRead => "the number of pods of the job is unknown, because the job cannot be read",
         /// The interception mode is `NONE`, or the injection template is `grpc-agent`.
         InterceptionOff => "istio-proxy intercepts no traffic of the pod",
         /// In the ambient mesh, no annotation of the pod excludes connections between pods.

@@ -65,6 +65,7 @@ const GATED: &str = "master-0, worker-0 are held by the scheduling gate example.
 #[rstest]
 #[case::not_attempted(pending(not_attempted("volcano")), &["W SchedulingNotAttempted unknown"], NOT_ATTEMPTED)]
 #[case::gated(pending(gated("example.com/wait")), &["W PodsGated unknown"], GATED)]
+#[case::gated_by_kueue(pending(gated("kueue.x-k8s.io/admission")), &["I PodsGated unknown"], "master-0, worker-0 are held by the scheduling gate kueue.x-k8s.io/admission")]
 fn no_scheduler_looks_at_the_pods(#[case] objects: Vec<Value>, #[case] expected: &[&str], #[case] message: &str) {
     check(&objects, expected);
     assert_eq!(report(&objects).diagnoses[0].finding.message, message);

@@ -46,8 +46,20 @@ fn with_finished(pods: Vec<Value>) -> Vec<Value> {
     pods.into_iter().chain([with(rank(4), json!({"status": {"phase": "Succeeded"}}))]).collect()
 }
 
+/// The pod that waits replaces another one, with which the job worked for most of the hour.
+fn replacing(pods: Vec<Value>) -> Vec<Value> {
+    let change = |mut pod: Value| {
+        if pod.to_string().contains("ImagePullBackOff") {
+            pod["metadata"]["creationTimestamp"] = ago(600).into();
+        }
+        pod
+    };
+    pods.into_iter().map(change).collect()
+}
+
 #[rstest]
 #[case::peers_wait(pulls(), Some((32, 32 * HOUR)))]
+#[case::since_a_pod_was_replaced(replacing(pulls()), Some((32, 32 * 600)))]
 #[case::since_the_crash(crashes(), Some((32, 32 * 600)))]
 #[case::ray(of_ray(pulls()), Some((8, 8 * HOUR)))]
 #[case::elastic(elastic(pulls()), Some((8, 8 * HOUR)))]

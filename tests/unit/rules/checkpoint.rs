@@ -198,3 +198,11 @@ fn the_job_is_read_for_pods_with_both_annotations(#[case] metadata: Value, #[cas
     config.gang.enabled = false;
     assert!(!reads(&config));
 }
+
+#[test]
+fn a_container_whose_variables_are_unknown_is_left_alone_in_both_rounds() {
+    let mut pod = bare(&annotated("5m", "264d"));
+    pod["spec"]["containers"][1] = json!({"name": "b", "image": "i", "envFrom": [{"configMapRef": {"name": "a"}}]});
+    let patched = check(&pod, &format!("applied CheckpointIntervalSet: {OF_NODE} s for 1 node"), "");
+    assert_eq!(variables(&patched), [("a", OF_NODE)]);
+}

@@ -426,9 +426,7 @@ fn direct_traffic_depends_on_the_size_of_the_job(#[case] parallelism: u64, #[cas
     assert_eq!(traffic(&scenario.run_with(&pod, WorkloadLookup::NotRead)), "skipped PeersUnknown");
     let unreadable = UnknownGang::Object("no response".to_owned());
     let outcome = scenario.run_with(&pod, WorkloadLookup::Failed(&unreadable));
-    assert_eq!(traffic(&outcome), "refused JobNotRead");
-    let warning = "mesh.traffic not applied: the job, which shows the number of its pods, cannot be read";
-    assert_eq!(outcome.warnings, [warning]);
+    assert_eq!(traffic(&outcome), "applied TrafficDirect", "as for other pods of the job, for which it may be read");
     let unknown = UnknownGang::Kind("Job");
     assert_eq!(traffic(&scenario.run_with(&pod, WorkloadLookup::Failed(&unknown))), "skipped PeersUnknown");
     scenario.config.gang.enabled = false;

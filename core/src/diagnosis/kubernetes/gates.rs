@@ -4,6 +4,7 @@ use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, pod_names};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
 use crate::names::join_names;
 
 use super::queue;
@@ -27,7 +28,11 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord])
     let code = DiagnosisCode::PodsGated;
     let waste = job.waste(gated, None, context.now);
     let Some(queued) = queued else {
-        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::GateHeld, &message);
+        let mut diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::GateHeld, &message);
+        if is_queued {
+            // A job that waits for quota needs no action; without its Workload, nothing shows another cause.
+            diagnosis.finding.severity = Severity::Info;
+        }
         return diagnosis.with_evidence(evidence).with_waste(waste);
     };
     let state = queue::state(Some(queued), queued.queue.as_deref());

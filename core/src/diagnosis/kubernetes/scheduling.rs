@@ -138,8 +138,10 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
         let message = format!("no node fits {}", pod_names(unscheduled));
         (DiagnosisCode::PodsUnschedulable, message)
     };
+    // Peers of a pod that replaces another one have worked before.
+    let since = unscheduled.iter().filter_map(|pod| pod.created).min();
     let diagnosis = Diagnosis::new(code, workload, Recovery::WaitsForCapacity, &message);
-    Some(diagnosis.with_evidence(evidence.chain(events)).with_waste(job.waste(unscheduled, None, context.now)))
+    Some(diagnosis.with_evidence(evidence.chain(events)).with_waste(job.waste(unscheduled, since, context.now)))
 }
 
 /// Returns true if a scheduler reported an attempt to schedule the pod.

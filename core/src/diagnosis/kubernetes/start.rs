@@ -85,6 +85,8 @@ fn report(
 ) -> Diagnosis {
     let mut pods: Vec<&PodRecord> = waiting.iter().map(|(pod, ..)| *pod).collect();
     pods.dedup_by_key(|pod| &pod.name);
+    // Peers of a pod that replaces another one have worked before.
+    let since = pods.iter().filter_map(|pod| pod.created).min();
     let message = format!("{} {problem}{}", pod_names(&pods), job.waiting_peers(&pods));
     let evidence = waiting.iter().map(|(pod, container, reason, message)| {
         let value = message.map_or_else(|| (*reason).to_owned(), |message| format!("{reason}: {message}"));
@@ -92,7 +94,7 @@ fn report(
     });
     Diagnosis::new(code, job.workload_name(), recovery, &message).with_evidence(evidence).with_waste(job.waste(
         &pods,
-        None,
+        since,
         context.now,
     ))
 }

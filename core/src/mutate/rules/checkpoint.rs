@@ -132,17 +132,16 @@ fn set_interval(context: &RuleContext<'_>, seconds: u64, nodes: u32, plan: &mut 
         let field = missing.first().map(|container| format!("{}/env", container.pointer())).unwrap_or_default();
         return RuleDecision::applied(Reason::CheckpointIntervalSet, field).with_detail(detail);
     }
+    // A value that equals the interval is that of the first round, which must not be followed by a refusal.
+    if targets.iter().any(|container| container.env(VARIABLE) == Some(value.as_str())) {
+        return RuleDecision::skipped(Reason::CheckpointIntervalPresent).with_marker(PREFIX.to_owned());
+    }
     match targets.iter().find(|container| !has_variable(container)) {
         Some(container) => {
             refused(Reason::CheckpointVariableUnknown, format!("envFrom of container {}", container.name()))
         }
         None if targets.is_empty() => RuleDecision::skipped(Reason::CheckpointNoContainer),
-        None => {
-            // A value that equals the interval is that of the first round.
-            let is_own = targets.iter().any(|container| container.env(VARIABLE) == Some(value.as_str()));
-            let decision = RuleDecision::skipped(Reason::CheckpointIntervalPresent);
-            if is_own { decision.with_marker(PREFIX.to_owned()) } else { decision }
-        }
+        None => RuleDecision::skipped(Reason::CheckpointIntervalPresent),
     }
 }
 

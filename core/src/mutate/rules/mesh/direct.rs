@@ -49,10 +49,8 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let Some(member) = workload::identify(pod).filter(|member| member.training) else {
         return RuleDecision::skipped(Reason::NotTraining);
     };
-    match has_peers(context) {
-        Ok(true) => {}
-        Ok(false) => return RuleDecision::skipped(Reason::PeersUnknown),
-        Err(refusal) => return refused(refusal),
+    if !has_peers(context) {
+        return RuleDecision::skipped(Reason::PeersUnknown);
     }
     if context.injection != Injection::Expected {
         return refused(Refusal {
@@ -68,23 +66,20 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
 }
 
 /// Returns true if the pod is one of several of its job, by its own fields or by the object of the job.
-fn has_peers(context: &RuleContext<'_>) -> Result<bool, Refusal> {
+fn has_peers(context: &RuleContext<'_>) -> bool {
     if workload::shows_peers(context.pod) {
-        return Ok(true);
+        return true;
     }
     // Without the feature, the webhook has no permission to read jobs.
     if !context.snapshot.config.gang.enabled {
-        return Ok(false);
+        return false;
     }
     match context.snapshot.cluster.gang.workload {
-        WorkloadLookup::Read(workload) => Ok(workload.has_several_pods()),
-        // A later request may succeed, so that other pods of the job get the mode.
-        WorkloadLookup::Failed(UnknownGang::Object(problem)) => Err(Refusal {
-            reason: Reason::JobNotRead,
-            detail: problem.clone(),
-            warning: "the job, which shows the number of its pods, cannot be read".to_owned(),
-        }),
-        WorkloadLookup::NotRead | WorkloadLookup::Failed(_) => Ok(false),
+        WorkloadLookup::Read(workload) => workload.has_several_pods(),
+        // A request for another pod of the job may succeed, and the pods of a job must not differ: under STRICT mTLS, those
+        // with the mode cannot connect to those without it. A job of one pod connects to nobody.
+        WorkloadLookup::Failed(UnknownGang::Object(_)) => true,
+        WorkloadLookup::NotRead | WorkloadLookup::Failed(_) => false,
     }
 }
 
