@@ -37,6 +37,14 @@ fn train_job(changes: &str) -> String {
     "preview -f - --fail-on warning", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
     "FP049: Job default/a: spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
 )]
+#[case::field_of_a_pod_template(
+    "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metdata: {labels: {a: b}}\n"), 1, &[],
+    "FP049: Job default/a: spec.template.metdata has no effect: PodTemplateSpec has no field metdata: did you mean metadata?"
+)]
+#[case::labels_of_an_operators_pod_template(
+    "lint -f - --fail-on W", &operator("RayCluster", "ray.io/v1", "headGroupSpec: {TEMPLATE}").replace("template: {", "template: {metadata: {lables: {a: b}}, "), 1, &[],
+    "spec.headGroupSpec.template.metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"
+)]
 #[case::field_of_an_operators_role(
     "preview -f - --fail-on unknown", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Master: {replica: 4, TEMPLATE}}"), 1, &[],
     "FP049: PyTorchJob default/a: spec.pytorchReplicaSpecs.Master.replica has no effect: ReplicaSpec has no field replica: did you mean replicas?"

@@ -1,13 +1,14 @@
-//! Fields of the kinds of operators, outside their pod templates. An operator's version may have fields that are not
+//! Fields of the kinds of operators, outside the specifications of their pods. An operator's version may have fields that are not
 //! listed, so that only a name that is similar to a listed one is a problem.
 
 mod table;
 
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::unknown_fields::POD_TEMPLATE;
+use super::unknown_fields::POD_SPEC;
 use crate::hint::nearest;
 use crate::known_fields::{Probe, Problem, Step};
 
@@ -32,6 +33,8 @@ enum Shape {
     List(&'static Fields),
     /// A template of a Job of Kubernetes.
     JobTemplate,
+    /// A template of a pod.
+    PodTemplate,
 }
 
 /// Maximum number of problems. More only repeat the same mistake.
@@ -80,10 +83,18 @@ fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step>, found: &mut 
                 path.pop();
             }
         }
-        Shape::JobTemplate => {
-            let decode = |probe: Probe<'_, '_>| JobTemplateSpec::deserialize(probe).is_ok();
-            let problems = Probe::run_excluding(POD_TEMPLATE, value, decode);
-            found.extend(problems.into_iter().map(|(below, problem)| ([path.clone(), below].concat(), problem)));
-        }
+        Shape::JobTemplate => check_api(value, path, found, |probe| JobTemplateSpec::deserialize(probe).is_ok()),
+        Shape::PodTemplate => check_api(value, path, found, |probe| PodTemplateSpec::deserialize(probe).is_ok()),
     }
+}
+
+/// Checks a value that has a type of Kubernetes.
+fn check_api<'a>(
+    value: &'a Value,
+    path: &[Step],
+    found: &mut Vec<Found<'a>>,
+    decode: impl FnOnce(Probe<'a, '_>) -> bool,
+) {
+    let problems = Probe::run_excluding(POD_SPEC, value, decode);
+    found.extend(problems.into_iter().map(|(below, problem)| ([path.to_vec(), below].concat(), problem)));
 }

@@ -1,5 +1,5 @@
-//! Fields of a workload, outside its pod templates, that the apiserver drops. Those of the pods are reported by FP049 for
-//! each pod.
+//! Fields of a workload, outside the specifications of its pods, that the apiserver drops. Those of the pods are reported by
+//! FP049 for each pod.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
@@ -13,8 +13,8 @@ use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
 use crate::workload::{StockRuntimes, dropped_fields};
 
-/// Name of the type of pod templates.
-pub(super) const POD_TEMPLATE: &str = "PodTemplateSpec";
+/// Name of the type whose fields are those of a pod.
+pub(super) const POD_SPEC: &str = "PodSpec";
 
 /// Returns a warning of FP049 for each field of `document` that the apiserver drops. `stock` may select the version of
 /// Kubeflow Trainer.
@@ -22,7 +22,7 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
     let value = &document.value;
     let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let messages: Vec<(String, String)> = match decoder(api_version, kind) {
-        Some(decode) => describe(&Probe::run_excluding(POD_TEMPLATE, value, decode)),
+        Some(decode) => describe(&Probe::run_excluding(POD_SPEC, value, decode)),
         None if kind == "TrainJob" => dropped_fields(value, stock),
         None => describe(&misspelled(kind, value)),
     };

@@ -2,9 +2,11 @@
 
 use super::{Fields, Shape};
 
+const TEMPLATE: (&str, Shape) = ("template", Shape::PodTemplate);
+
 /// training-operator 1.9, `pkg/apis/kubeflow.org/v1/common_types.go`; mpi-operator 0.8, `pkg/apis/kubeflow/v2beta1/types.go`.
 static REPLICAS: Fields =
-    Fields { owner: "ReplicaSpec", names: &["replicas", "template", "restartPolicy"], nested: &[] };
+    Fields { owner: "ReplicaSpec", names: &["replicas", "template", "restartPolicy"], nested: &[TEMPLATE] };
 static SCHEDULING_POLICY: Fields = Fields {
     owner: "SchedulingPolicy",
     names: &["minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds"],
@@ -110,7 +112,7 @@ static JOB_SET: Fields = Fields {
 static HEAD_GROUP: Fields = Fields {
     owner: "HeadGroupSpec",
     names: &["template", "headService", "enableIngress", "rayStartParams", "serviceType", "labels", "resources"],
-    nested: &[],
+    nested: &[TEMPLATE],
 };
 static WORKER_GROUP: Fields = Fields {
     owner: "WorkerGroupSpec",
@@ -128,7 +130,7 @@ static WORKER_GROUP: Fields = Fields {
         "scaleStrategy",
         "numOfHosts",
     ],
-    nested: &[],
+    nested: &[TEMPLATE],
 };
 static RAY_CLUSTER: Fields = Fields {
     owner: "RayClusterSpec",
@@ -170,7 +172,7 @@ static RAY_JOB: Fields = Fields {
         "shutdownAfterJobFinishes",
         "suspend",
     ],
-    nested: &[("rayClusterSpec", Shape::Object(&RAY_CLUSTER))],
+    nested: &[("rayClusterSpec", Shape::Object(&RAY_CLUSTER)), ("submitterPodTemplate", Shape::PodTemplate)],
 };
 
 /// LeaderWorkerSet 0.8, `api/leaderworkerset/v1/leaderworkerset_types.go`.
@@ -185,7 +187,7 @@ static LEADER_WORKER_TEMPLATE: Fields = Fields {
         "volumeClaimTemplates",
         "persistentVolumeClaimRetentionPolicy",
     ],
-    nested: &[],
+    nested: &[("leaderTemplate", Shape::PodTemplate), ("workerTemplate", Shape::PodTemplate)],
 };
 static LEADER_WORKER_SET: Fields = Fields {
     owner: "LeaderWorkerSetSpec",
