@@ -66,9 +66,10 @@ fn queries() -> Vec<(String, String)> {
     let queries = dashboard["panels"].as_array().unwrap().iter().flat_map(|panel| {
         let targets = panel["targets"].as_array().cloned().unwrap_or_default();
         targets.into_iter().map(|target| {
-            let variables = [("$cluster", ".*"), ("$__rate_interval", "20s"), ("$__range", "1m")];
+            let selections = ["$cluster", "$namespace", "$job"].map(|name| (name, ".*"));
+            let variables = [("$__rate_interval", "20s"), ("$__range", "1m")].into_iter().chain(selections);
             let expression = target["expr"].as_str().unwrap().to_owned();
-            let expression = variables.iter().fold(expression, |text, (name, value)| text.replace(name, value));
+            let expression = variables.fold(expression, |text, (name, value)| text.replace(name, value));
             (panel["title"].as_str().unwrap().to_owned(), expression)
         })
     });

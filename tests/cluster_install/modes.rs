@@ -17,6 +17,7 @@ use trainmesh_core::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, se
 use crate::certificates::presented_certificates;
 use crate::continuity::no_pod_is_missed;
 use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
+use trainmesh_testing::pods::OPTED_IN;
 use trainmesh_testing::release::Release;
 use trainmesh_testing::release::doctor::{assert_healthy, run_doctor};
 
@@ -195,7 +196,9 @@ fn certificates_renewed_by_cert_manager_are_served_without_a_restart() {
     assert_eq!(uids(), before);
     let restarts = |pod: &Value| pod["status"]["containerStatuses"][0]["restartCount"].clone();
     assert!(release.pods("webhook").iter().all(|pod| restarts(pod) == 0));
+    let opted_in = Cluster::get().namespace(&OPTED_IN);
     assert_healthy(&run_doctor(&release));
+    drop(opted_in);
 
     // In this mode trainmesh does not repair `caBundle`.
     let other = issue::ca(Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24))).unwrap();
