@@ -12,8 +12,8 @@ use trainmesh_testing::pods::{OPTED_IN, pod};
 use trainmesh_testing::prometheus::Prometheus;
 use trainmesh_testing::release::{CHART, Release};
 
-/// Panels without a series on an installation without problems.
-const EMPTY: [&str; 1] = ["Firing alerts"];
+/// Panels without a series on an installation without problems, and those of series of the kubelet, which is not scraped.
+const EMPTY: [&str; 4] = ["CPU", "Findings about jobs", "Firing alerts", "Memory"];
 /// Fabrics of pods: a built-in profile, one that does not exist, and none.
 const FABRICS: [&str; 3] = ["tcp", "unknown", "none"];
 
