@@ -8,6 +8,7 @@
 
 mod changes;
 mod code;
+mod consequence;
 mod context;
 mod fabric;
 mod inventory;
@@ -33,7 +34,10 @@ use jiff::Timestamp;
 
 pub use changes::ReportChanges;
 pub use code::{DiagnosisCode, Layer};
-pub use inventory::{DeviceSource, Inventory, InventoryEntry, MAX_ENTRIES, MeshState, Sign, WorkloadClass, inventory};
+pub use inventory::{
+    AcceleratorUse, DeviceSource, Inventory, InventoryCounts, InventoryEntry, MAX_ENTRIES, MeshState, Sign,
+    WorkloadClass, inventory,
+};
 pub use page::reference_page;
 pub use ras::{
     Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasReport, RasResult, RasTarget, ras_targets,
@@ -63,6 +67,7 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
         workloads += 1;
         pods += job.pods.len();
         logs += job.pods.iter().map(|pod| context.logs(pod).count()).sum::<usize>();
+        let others = diagnoses.len();
         kubernetes::check_job(job, &context, &mut diagnoses);
         mesh::check_job(job, &context, &mut diagnoses);
         rendezvous::check_job(job, &context, &mut diagnoses);
@@ -70,6 +75,7 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
         fabric::check_job(job, &context, &mut diagnoses);
         transport::check_job(job, &context, &mut diagnoses);
         ras::check_job(job, &snapshot.ras, &mut diagnoses);
+        consequence::lower(&mut diagnoses[others..]);
     }
     let mut of_cluster = Vec::new();
     kubernetes::check_cluster(&context, &mut of_cluster);

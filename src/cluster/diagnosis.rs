@@ -34,14 +34,21 @@ const SKIPPED: [&str; 6] = ["DaemonSet", "Deployment", "Pod", "ReplicaSet", "Rep
 /// evidence.
 type SchedulingKind = (&'static str, &'static [&'static str], &'static str, &'static str, Option<ObjectKind>);
 
-/// Objects of schedulers and queues.
-const SCHEDULING: [SchedulingKind; 6] = [
+/// Objects of schedulers and queues, and claims for devices.
+const SCHEDULING: [SchedulingKind; 7] = [
     ("scheduling.volcano.sh", &["v1beta1"], "PodGroup", "podgroups", Some(ObjectKind::VolcanoPodGroup)),
     ("scheduling.x-k8s.io", &["v1alpha1"], "PodGroup", "podgroups", Some(ObjectKind::CoschedulingPodGroup)),
     ("scheduling.run.ai", &["v2alpha2"], "PodGroup", "podgroups", Some(ObjectKind::KaiPodGroup)),
     ("scheduling.sigs.k8s.io", &["v1alpha1"], "PodGroup", "podgroups", Some(ObjectKind::KoordinatorPodGroup)),
     ("scheduling.k8s.io", &["v1beta1", "v1alpha2"], "PodGroup", "podgroups", Some(ObjectKind::NativePodGroup)),
     ("kueue.x-k8s.io", &["v1beta2", "v1beta1"], "Workload", "workloads", None),
+    (
+        "resource.k8s.io",
+        &["v1", "v1beta2", "v1beta1"],
+        "ResourceClaim",
+        "resourceclaims",
+        Some(ObjectKind::ResourceClaim),
+    ),
 ];
 
 /// Istio's policies, which a namespace has or inherits from this one.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 
 use super::job::{Job, Jobs, ObjectKey};
+use super::snapshot::claim::ClaimRecord;
 use super::snapshot::event::EventRecord;
 use super::snapshot::gang_key::{GangApi, PodGroupRecord};
 use super::snapshot::node::NodeRecord;
@@ -33,6 +34,7 @@ pub(super) struct Context<'a> {
     job_events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>>,
     nodes: HashMap<&'a str, &'a NodeRecord>,
     services: HashMap<(&'a str, &'a str), &'a ServiceRecord>,
+    claims: HashMap<(&'a str, &'a str), &'a ClaimRecord>,
     pod_groups: HashMap<(GangApi, &'a str, &'a str), &'a PodGroupRecord>,
     pods_by_namespace: HashMap<&'a str, Vec<&'a PodRecord>>,
     pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>>,
@@ -71,6 +73,7 @@ impl<'a> Context<'a> {
         let nodes = snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
         let services = snapshot.services.iter();
         let services = services.map(|service| ((&*service.namespace, &*service.name), service)).collect();
+        let claims = snapshot.claims.iter().map(|claim| ((&*claim.namespace, &*claim.name), claim)).collect();
         let pod_groups = snapshot.pod_groups.iter();
         let pod_groups = pod_groups.map(|group| ((group.api, &*group.namespace, &*group.name), group)).collect();
         let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
@@ -90,6 +93,7 @@ impl<'a> Context<'a> {
             job_events,
             nodes,
             services,
+            claims,
             pod_groups,
             pods_by_namespace,
             pods_by_node,
@@ -142,6 +146,11 @@ impl<'a> Context<'a> {
     /// Returns a Service.
     pub(super) fn service(&self, namespace: &str, name: &str) -> Option<&'a ServiceRecord> {
         self.services.get(&(namespace, name)).copied()
+    }
+
+    /// Returns a `ResourceClaim`.
+    pub(super) fn claim(&self, namespace: &str, name: &str) -> Option<&'a ClaimRecord> {
+        self.claims.get(&(namespace, name)).copied()
     }
 
     /// Returns a `PodGroup`.

@@ -1,6 +1,7 @@
 //! Checks of pods, nodes, schedulers and queues.
 
 mod accelerators;
+mod claims;
 mod crash;
 mod creation;
 mod deadlock;

@@ -202,6 +202,10 @@ recoveries! {
     SlotsFixed => No, "an MPI job has more slots than accelerators", "the hostfile is written when the job is created";
     /// No device plugin.
     DeviceAwaited => Unknown, "no node offers a device that a pod requests", "a device plugin or a new node may offer it";
+    /// By a person, or from the template.
+    ClaimMissing => Unknown, "a ResourceClaim that a pod names does not exist", "somebody may create it, or Kubernetes from its template once that exists";
+    /// The scheduler allocates it.
+    ClaimAwaited => Unknown, "a ResourceClaim of a pod has no device", "a driver may offer a fitting device, or another pod release one";
     /// Written at creation.
     FabricStays => No, "the ranks of a job have different fabric profiles", "a profile is applied when a pod is created";
 

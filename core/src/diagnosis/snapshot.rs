@@ -3,6 +3,7 @@
 //! A dump and a live cluster fill the same snapshot. Every number and length is bounded: a dump may come from anywhere.
 //! Objects of other kinds are ignored.
 
+pub(super) mod claim;
 pub(super) mod condition;
 pub(super) mod container;
 mod device;
@@ -33,6 +34,7 @@ use super::transport::ContainerLog;
 use super::{Diagnosis, PublishedFinding};
 use crate::config::{Configuration, Termination};
 use crate::lifecycle::SidecarCatalog;
+use claim::ClaimRecord;
 use condition::ConditionRecord;
 use event::EventRecord;
 use gang_key::{GangApi, PodGroupRecord};
@@ -62,6 +64,7 @@ pub struct ClusterSnapshot {
     /// Namespaces in which trainmesh is enabled.
     pub(super) enabled_namespaces: BTreeSet<Box<str>>,
     pub(super) services: Vec<ServiceRecord>,
+    pub(super) claims: Vec<ClaimRecord>,
     pub(super) peer_authentications: Vec<PeerAuthenticationRecord>,
     pub(super) pod_groups: Vec<PodGroupRecord>,
     pub(super) queue_workloads: Vec<QueueRecord>,
@@ -85,6 +88,8 @@ pub enum ObjectKind {
     Node,
     /// Services.
     Service,
+    /// `ResourceClaims`.
+    ResourceClaim,
     /// `PodGroups` of Volcano.
     VolcanoPodGroup,
     /// `PodGroups` of scheduler-plugins.
@@ -126,6 +131,7 @@ impl ClusterSnapshot {
             nodes: Vec::new(),
             enabled_namespaces: BTreeSet::new(),
             services: Vec::new(),
+            claims: Vec::new(),
             peer_authentications: Vec::new(),
             pod_groups: Vec::new(),
             queue_workloads: Vec::new(),
@@ -175,6 +181,11 @@ impl ClusterSnapshot {
                 let service = ServiceRecord::read(object, namespace);
                 self.index.slot(object, group, kind, namespace, self.services.len()).put(&mut self.services, service);
                 Some(ObjectKind::Service)
+            }
+            ("resource.k8s.io", "ResourceClaim") => {
+                let claim = ClaimRecord::read(object, namespace);
+                self.index.slot(object, group, kind, namespace, self.claims.len()).put(&mut self.claims, claim);
+                Some(ObjectKind::ResourceClaim)
             }
             ("security.istio.io", "PeerAuthentication") => {
                 let policy = PeerAuthenticationRecord::read(object, namespace);

@@ -35,6 +35,63 @@ fn devices(#[case] pod: Value, #[case] nodes: Vec<Value>, #[case] expected: &[&s
     check(&[vec![pod], nodes].concat(), expected);
 }
 
+/// Returns a pod without a node that claims a device by this entry, and the claims that exist, each with its allocation.
+fn claiming(claim: Value, created: Value, message: Option<&str>, claims: &[(&str, Value)]) -> Vec<Value> {
+    let mut pod = with(rank(0), unscheduled(&ago(600)));
+    pod["spec"]["resourceClaims"] = json!([with(claim, json!({"name": "gpu"}))]);
+    pod["status"]["resourceClaimStatuses"] = created;
+    pod["status"]["conditions"][0]["message"] = message.into();
+    let claims = claims.iter().map(|(name, allocation)| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+            "metadata": {"namespace": "team-a", "name": name}, "status": {"allocation": allocation}})
+    });
+    claims.chain([pod]).collect()
+}
+
+const NO_DEVICE: Option<&str> = Some("0/1 nodes are available: 1 cannot allocate all claims.");
+const NO_CPU: Option<&str> = Some("0/1 nodes are available: 1 Insufficient cpu.");
+
+fn named() -> Value {
+    json!({"resourceClaimName": "a"})
+}
+
+fn template() -> Value {
+    json!({"resourceClaimTemplateName": "t"})
+}
+
+fn created(name: Option<&str>) -> Value {
+    json!([{"name": "gpu", "resourceClaimName": name}])
+}
+
+fn free(name: &str) -> (&str, Value) {
+    (name, Value::Null)
+}
+
+fn allocated(name: &str) -> (&str, Value) {
+    (name, json!({"devices": {}}))
+}
+
+const UNKNOWN_CLAIM: &str = "E ClaimNotAllocated unknown";
+
+#[rstest]
+#[case::no_such_claim(claiming(named(), json!(null), NO_CPU, &[free("b")]), &[UNKNOWN_CLAIM])]
+#[case::no_claims_in_the_snapshot(claiming(named(), json!(null), NO_DEVICE, &[]), &[PENDING])]
+#[case::not_created(claiming(template(), json!(null), None, &[]), &[UNKNOWN_CLAIM])]
+#[case::not_needed(claiming(template(), created(None), NO_CPU, &[]), &[PENDING])]
+#[case::no_device(claiming(template(), created(Some("a")), NO_DEVICE, &[free("a")]), &["W ClaimNotAllocated unknown"])]
+#[case::no_class(claiming(named(), json!(null), Some("request gpu: device class x does not exist"), &[free("a")]), &["W ClaimNotAllocated unknown"])]
+#[case::another_cause(claiming(named(), json!(null), NO_CPU, &[free("a")]), &[PENDING])]
+#[case::allocated(claiming(named(), json!(null), NO_DEVICE, &[allocated("a")]), &[PENDING])]
+#[case::a_peer_has_a_device(
+    [claiming(named(), json!(null), NO_DEVICE, &[free("a")]), vec![rank(1)]].concat(), &["E GangPartlyScheduled unknown"]
+)]
+#[case::a_peer_has_a_device_and_the_claim_is_missing(
+    [claiming(named(), json!(null), NO_DEVICE, &[free("b")]), vec![rank(1)]].concat(), &[UNKNOWN_CLAIM]
+)]
+fn claims(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
 /// Returns three ranks of which rank 1 has another revision.
 fn revisions(of_job: Option<&str>, of_rank: Option<&str>) -> Vec<Value> {
     let annotated = |pod: &Value, revision: Option<&str>| {

@@ -254,6 +254,47 @@ fn timeouts(#[case] logs: [String; 2], #[case] message: &str) {
     check(&[&logs[0], &logs[1]], &[&format!("CollectiveTimeout {message}")]);
 }
 
+const GLOO: &str = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 30000ms for recv \
+    operation to complete";
+
+#[rstest]
+#[case::receive(GLOO, true)]
+#[case::send("Timed out waiting 1800000ms for send operation to complete", true)]
+#[case::another_message("Timed out waiting for the peers", false)]
+fn operations_of_gloo(#[case] line: &str, #[case] is_timeout: bool) {
+    let found = [
+        "CollectiveTimeout a collective operation timed out; no time-out in the log of worker-0: look there first",
+        "NcclDebugUnset no log contains a line of NCCL, so the network that it uses is not known",
+    ];
+    check_plain(&[line, "step 1"], &found[usize::from(!is_timeout)..]);
+}
+
+/// Master 0 has failed for good ten minutes ago.
+fn failed() -> Vec<Value> {
+    let ended = json!({"terminated": {"exitCode": 1, "startedAt": START, "finishedAt": ago(600)}});
+    let status = json!([{"name": "pytorch", "restartCount": 0, "state": ended}]);
+    let mut pods = pods(2, &json!({}));
+    pods[0] =
+        with(pods[0].clone(), json!({"spec": {"restartPolicy": "Never"}, "status": {"containerStatuses": status}}));
+    pods
+}
+
+/// A failure of which the log shows the cause comes after it, though it is worse for the API.
+#[rstest]
+#[case::waited_for_a_peer([GLOO, "step 1"], &["E CollectiveTimeout", "W RankFailed"])]
+#[case::another_rank_waited(["step 1", GLOO], &["E RankFailed", "E CollectiveTimeout"])]
+#[case::interface(["NCCL WARN Bootstrap : no socket interface found", ""], &["E NoSocketInterface", "W RankFailed"])]
+#[case::warning(["Connection closed by peer [10.0.0.1]:1", ""], &["E RankFailed", "W PeerLost"])]
+fn failures_with_a_cause_in_the_log(#[case] logs: [&str; 2], #[case] expected: &[&str]) {
+    let logs = logs.map(|line| format!("{INFINIBAND}\n{line}"));
+    let report = report(&failed(), &[&logs[0], &logs[1]]);
+    let found = report.diagnoses.iter().map(|found| {
+        let severity = serde_json::to_value(found.finding.severity).unwrap();
+        format!("{} {}", severity.as_str().unwrap(), found.code.code())
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn a_malformed_timeout_is_ignored() {
     for line in [watchdog("[Rank 0] ", 1).replace("SeqNum=1", "SeqNum=x"), watchdog("", 1).replace("WorkNCCL", "Work")]

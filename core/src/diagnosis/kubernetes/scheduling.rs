@@ -10,7 +10,7 @@ use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
 
-use super::gates;
+use super::{claims, gates};
 
 /// Time that the scheduler may need, and an autoscaler to react.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_mins(5);
@@ -53,7 +53,10 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         None if is_stalled && unscheduled.iter().all(|pod| !pod.gates.is_empty()) => {
             found.push(gates::report(job, context, &unscheduled));
         }
-        None if is_stalled => found.extend(report(job, context, &unscheduled)),
+        None if is_stalled => {
+            let claims = claims::report(job, context, &unscheduled);
+            found.extend(claims.or_else(|| report(job, context, &unscheduled)));
+        }
         _ => {}
     }
 }

@@ -101,7 +101,10 @@ impl Report<'_, '_> {
         let members: Vec<&PodRecord> = group.members.iter().map(|member| member.pod).collect();
         let started = group.members.iter().filter_map(container_started).max();
         let has_formed = |lost: Timestamp| started.is_some_and(|started| lost.duration_since(started) >= FORMATION);
-        let recovery = match lost.filter(|lost| has_formed(*lost)) {
+        // Agents that exit without their store restart until they find it again.
+        let exits = |lost: Timestamp| group.members.iter().any(|member| has_exited(member, lost));
+        let recovery = match lost.filter(|lost| has_formed(*lost) || exits(*lost)) {
+            Some(lost) if exits(lost) => obstacle(job, &members).unwrap_or(Recovery::AgentsRestart),
             Some(lost) => recovery(job, &members, lost, context),
             None if is_older(started, JOIN_TIMEOUT, context.now) => Recovery::StoreOverdue,
             None => Recovery::StoreAwaited,
@@ -113,13 +116,25 @@ impl Report<'_, '_> {
 
 /// Decides whether agents that lose their store restart, and form a group again.
 fn recovery(job: &Job<'_>, agents: &[&PodRecord], lost: Timestamp, context: &Context<'_>) -> Recovery {
+    let is_overdue = is_older(Some(lost), MONITOR, context.now);
+    let obstacle = obstacle(job, agents);
+    obstacle.unwrap_or(if is_overdue { Recovery::AgentsStalled } else { Recovery::AgentsRestart })
+}
+
+/// Returns why agents that exit do not form a group again; `None` if they are restarted.
+fn obstacle(job: &Job<'_>, agents: &[&PodRecord]) -> Option<Recovery> {
     match job.replacement(agents) {
-        Replacement::Never => Recovery::AgentsStay,
-        Replacement::Unknown => Recovery::PeersUnknown,
-        Replacement::LimitReached => Recovery::BackoffUsedUp,
-        Replacement::Restarts if is_older(Some(lost), MONITOR, context.now) => Recovery::AgentsStalled,
-        Replacement::Restarts => Recovery::AgentsRestart,
+        Replacement::Never => Some(Recovery::AgentsStay),
+        Replacement::Unknown => Some(Recovery::PeersUnknown),
+        Replacement::LimitReached => Some(Recovery::BackoffUsedUp),
+        Replacement::Restarts => None,
     }
+}
+
+/// Returns true if the agent of a member exited with a failure after its store was lost.
+fn has_exited(member: &GroupMember<'_>, lost: Timestamp) -> bool {
+    let failure = member.container.last_termination().filter(|termination| termination.exit_code != 0);
+    failure.is_some_and(|failure| failure.finished >= Some(lost))
 }
 
 fn container_started(member: &GroupMember<'_>) -> Option<Timestamp> {

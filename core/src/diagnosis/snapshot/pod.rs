@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::claim::ClaimReference;
 use super::condition::{self, ConditionRecord, conditions};
 use super::container::{ContainerRecord, StateRecord};
 use super::gang_key::GangKey;
@@ -44,6 +45,7 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) labels: Labels,
     /// Names of the extended resources that it requests.
     pub(in crate::diagnosis) devices: Vec<Box<str>>,
+    pub(in crate::diagnosis) claims: Vec<ClaimReference>,
     /// Revision of the fabric profile that trainmesh applied.
     pub(in crate::diagnosis) fabric_revision: Option<Box<str>>,
     /// Name and domain of its DNS record in a headless Service.
@@ -114,6 +116,7 @@ impl PodRecord {
             owner: controller(raw),
             labels: Labels::read(pod),
             devices: super::device::requested_devices(pod),
+            claims: ClaimReference::read(raw),
             fabric_revision: pod.annotation(keys::FABRIC_REVISION).map(|text| truncate(text, 64)),
             hostname: name(raw, "/spec/hostname"),
             subdomain: name(raw, "/spec/subdomain"),

@@ -28,7 +28,7 @@ pub(super) enum Message<'a> {
     Known(DiagnosisCode),
 }
 
-/// A collective operation that PyTorch's watchdog aborted.
+/// A collective operation that timed out, in PyTorch's watchdog or in Gloo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CollectiveTimeout<'a> {
     /// Process group, if the line names it.
@@ -60,6 +60,8 @@ const KNOWN: [(&[&str], DiagnosisCode); 18] = [
     (&["Duplicate GPU detected"], DiagnosisCode::AcceleratorShared),
 ];
 
+/// Text before and after the time in Gloo's message about an operation that timed out.
+const GLOO: (&str, &str) = ("Timed out waiting ", " operation to complete");
 /// Text after which PyTorch's watchdog describes the operation.
 const WATCHDOG: &str = "Watchdog caught collective operation timeout: ";
 
@@ -106,12 +108,16 @@ impl<'a> Message<'a> {
     fn parse_other(text: &'a str) -> Option<Self> {
         match text.split_once(WATCHDOG) {
             Some((prefix, work)) => CollectiveTimeout::parse(prefix, work).map(Self::Timeout),
+            None if has_timed_out_in_gloo(text) => Some(Self::Timeout(CollectiveTimeout::UNKNOWN)),
             None => lost_peer(text).map(Self::LostPeer),
         }
     }
 }
 
 impl<'a> CollectiveTimeout<'a> {
+    /// One of Gloo, whose message names neither group nor operation.
+    const UNKNOWN: Self = Self { group: None, sequence: 0, operation: "" };
+
     /// Parses the text before and after [`WATCHDOG`].
     fn parse(prefix: &'a str, work: &'a str) -> Option<Self> {
         let (_, fields) = work.split_once("WorkNCCL(")?;
@@ -133,6 +139,12 @@ fn group(prefix: &str) -> Option<&str> {
     let (_, group) = prefix.rsplit_once("PG GUID ")?;
     let (group, _) = group.rsplit_once(" Rank ")?;
     Some(group.trim())
+}
+
+/// Returns true for `Timed out waiting 1800000ms for recv operation to complete`.
+fn has_timed_out_in_gloo(text: &str) -> bool {
+    let (before, after) = GLOO;
+    text.split_once(before).is_some_and(|(_, operation)| operation.trim_end().ends_with(after))
 }
 
 /// Returns the peer in the messages of Gloo and NCCL about a connection that was closed.

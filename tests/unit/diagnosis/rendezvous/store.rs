@@ -77,6 +77,33 @@ fn etcd_down(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
+/// All agents have exited without their store, which is down since `lost` seconds, and wait for a restart.
+fn crashed(lost: i64, restarts: u64) -> Vec<Value> {
+    let ended = json!({"terminated": {"exitCode": 1, "startedAt": ago(lost - 10), "finishedAt": ago(lost - 20)}});
+    let status = json!([{"name": "pytorch", "restartCount": restarts, "lastState": ended,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
+    let mut objects = down(lost, 3600);
+    for pod in &mut objects[..3] {
+        *pod = with(pod.clone(), json!({"status": {"containerStatuses": status}}));
+    }
+    objects
+}
+
+fn with_limit(mut objects: Vec<Value>, limit: u64) -> Vec<Value> {
+    objects[3]["spec"]["runPolicy"]["backoffLimit"] = limit.into();
+    objects
+}
+
+/// Agents that exit restart until they find their store again, and their crashes are no cause of their own.
+#[rstest]
+#[case::first_restart(crashed(60, 1), &["E StoreLost yes", "W CrashLoop unknown"])]
+#[case::for_long(crashed(1800, 9), &["E StoreLost yes", "W CrashLoop unknown"])]
+#[case::restarts_left(with_limit(crashed(1800, 9), 31), &["E StoreLost yes", "W CrashLoop unknown"])]
+#[case::restarts_used_up(with_limit(crashed(1800, 9), 30), &["E StoreLost no", "W CrashLoop unknown"])]
+fn agents_exit_without_their_store(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
 #[test]
 fn an_etcd_outside_of_the_cluster_is_not_visible() {
     check(&dynamic(job_with(0, json!({})), "etcd", "etcd.example.com:2379"), &[]);

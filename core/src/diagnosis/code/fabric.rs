@@ -1,0 +1,28 @@
+//! Findings about devices and fabric profiles.
+
+use super::{DiagnosisCode, Entry};
+use crate::finding::Severity;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        code: DiagnosisCode::DeviceOnNoNode,
+        severity: Severity::Error,
+        proof: "a container of a pod without a node requests an extended resource that `status.allocatable` of no node contains; not while the autoscaler adds nodes",
+        fix: "check the spelling, and the device plugin on the nodes: kubectl get nodes -o yaml; or remove the request",
+        link: "docs/diagnose.md#deviceonnonode",
+    },
+    Entry {
+        code: DiagnosisCode::ClaimNotAllocated,
+        severity: Severity::Error,
+        proof: "a pod without a node for 5 minutes names a ResourceClaim that is not among those of the namespace, or its claim has not been created from the template; a warning for a claim without `status.allocation`, if the message of the scheduler is about claims or device classes, and no other pod of the job has a node",
+        fix: "check the name of the claim or template, the DeviceClass and its selectors, and that the driver offers devices: kubectl get resourceslices -o yaml",
+        link: "docs/diagnose.md#claimnotallocated",
+    },
+    Entry {
+        code: DiagnosisCode::FabricMixed,
+        severity: Severity::Error,
+        proof: "the annotation `trainmesh.dev/fabric-revision` of unfinished ranks with accelerators differs, or only some have it",
+        fix: "recreate all pods of the job",
+        link: "docs/diagnose.md#fabricmixed",
+    },
+];

@@ -1,0 +1,56 @@
+//! Findings about Istio's proxy and other sidecars.
+
+use super::{DiagnosisCode, Entry};
+use crate::finding::Severity;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        code: DiagnosisCode::SidecarOutlivesMain,
+        severity: Severity::Error,
+        proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs; native sidecars do not count",
+        fix: "install trainmesh's controller and label the namespace; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject",
+        link: "docs/diagnose.md#sidecaroutlivesmain",
+    },
+    Entry {
+        code: DiagnosisCode::ProxyEndedEarly,
+        severity: Severity::Error,
+        proof: "the classic proxy has terminated, its restart policy does not restart it, and a main container runs",
+        fix: "recreate the pod; find out what stopped the proxy: kubectl logs -c istio-proxy",
+        link: "docs/diagnose.md#proxyendedearly",
+    },
+    Entry {
+        code: DiagnosisCode::ProxyNotReady,
+        severity: Severity::Error,
+        proof: "the classic proxy has run for 2 minutes with `ready: false`, while all main containers run",
+        fix: "check the proxy: kubectl logs -c istio-proxy, istioctl proxy-status",
+        link: "docs/diagnose.md#proxynotready",
+    },
+    Entry {
+        code: DiagnosisCode::HoldNotRendered,
+        severity: Severity::Warning,
+        proof: "the annotation `proxy.istio.io/config` or the proxy's configuration requests the hold, the classic proxy is not the first container with `pilot-agent wait`, and a main container has terminated",
+        fix: "check for another webhook that reorders containers, and for a global.proxy.lifecycle in Istio's values; or use native sidecars",
+        link: "docs/diagnose.md#holdnotrendered",
+    },
+    Entry {
+        code: DiagnosisCode::TrafficCaptured,
+        severity: Severity::Warning,
+        proof: "a rank with peers, by its own fields or the number of pods, has a proxy, and none of the annotations `traffic.sidecar.istio.io/…`",
+        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods",
+        link: "docs/diagnose.md#trafficcaptured",
+    },
+    Entry {
+        code: DiagnosisCode::PlaintextRejected,
+        severity: Severity::Error,
+        proof: "as for TrafficCaptured, while the PeerAuthentication of the namespace, or that of istio-system, has mode STRICT, and none of the namespace selects pods",
+        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods; or set the mode to PERMISSIVE",
+        link: "docs/diagnose.md#plaintextrejected",
+    },
+    Entry {
+        code: DiagnosisCode::InjectionKeyOnWorkload,
+        severity: Severity::Warning,
+        proof: "the label or annotation `sidecar.istio.io/inject: \"false\"` of the workload, whose pods have a proxy",
+        fix: "move the label into the pod template (spec.template.metadata.labels)",
+        link: "docs/diagnose.md#injectionkeyonworkload",
+    },
+];

@@ -1,0 +1,42 @@
+//! Findings about a workload that another finding about it explains. They become warnings, so that the cause comes first.
+
+use super::{Diagnosis, DiagnosisCode, Layer};
+use crate::finding::Severity;
+
+/// Findings about containers that fail, for any reason.
+const FAILURES: [DiagnosisCode; 2] = [DiagnosisCode::CrashLoop, DiagnosisCode::RankFailed];
+/// Causes by which no process group forms: the ranks fail at their time-out, or at once.
+const NO_GROUP: [DiagnosisCode; 8] = [
+    DiagnosisCode::SettingsDiffer,
+    DiagnosisCode::RanksCollide,
+    DiagnosisCode::MasterUnresolvable,
+    DiagnosisCode::ServiceMissesMaster,
+    DiagnosisCode::ServicePortClosed,
+    DiagnosisCode::MasterNotReady,
+    DiagnosisCode::StoreLost,
+    DiagnosisCode::EtcdWithoutV2,
+];
+
+/// Lowers the severity of failures among the findings about one workload that others of them explain.
+pub(super) fn lower(found: &mut [Diagnosis]) {
+    let is_explained =
+        |failure: &Diagnosis| FAILURES.contains(&failure.code) && found.iter().any(|cause| explains(cause, failure));
+    let explained: Vec<usize> = (0..found.len()).filter(|index| is_explained(&found[*index])).collect();
+    for index in explained {
+        found[index].finding.severity = found[index].finding.severity.max(Severity::Warning);
+    }
+}
+
+/// Returns true if `cause` explains a failure: its ranks form no group, or the log of each of its pods shows the cause.
+fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
+    let is_named = |pod: &str| cause.evidence.iter().any(|evidence| evidence.object == pod);
+    match cause.code.layer() {
+        Layer::Rendezvous => NO_GROUP.contains(&cause.code),
+        Layer::Transport => {
+            cause.finding.severity == Severity::Error
+                && failure.more_evidence == 0
+                && failure.evidence.iter().all(|evidence| is_named(&evidence.object))
+        }
+        Layer::Kubernetes | Layer::Mesh | Layer::Mpi | Layer::Fabric => false,
+    }
+}
