@@ -10,6 +10,7 @@ mod diagnosis;
 mod gang;
 mod gangs;
 mod histories;
+mod inventory;
 mod leader;
 mod limiter;
 mod member;
@@ -21,6 +22,7 @@ mod publish;
 mod reconcile;
 mod refused;
 mod rejected;
+mod schedule;
 mod supervise;
 mod suspects;
 pub mod sweep;
@@ -44,6 +46,7 @@ use diagnosis::Diagnoser;
 use gang::GangController;
 use gangs::Gangs;
 use histories::PodHistories;
+use inventory::WatchedInventory;
 use leader::Task;
 use limiter::ActionLimiter;
 use mixed::MixedGangDetector;
@@ -146,6 +149,7 @@ impl Controller {
         let admin = Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), Arc::clone(&metrics));
         let gangs = Arc::new(Gangs::new(Arc::clone(&namespaces), installation.clone()));
         let suspects = Arc::new(Suspects::new(Arc::clone(&namespaces), installation.clone()));
+        let inventory = WatchedInventory::new(Arc::clone(&namespaces), installation.clone(), Arc::clone(&metrics));
         let publisher = Arc::new(Publisher::new(events, Arc::clone(&metrics)));
         let pin_writer = PinWriter::new(pins, Arc::clone(&settings), Arc::clone(&gangs), Arc::clone(&metrics));
         let mixed = MixedGangDetector::new(
@@ -188,6 +192,7 @@ impl Controller {
             histories: PodHistories::new(Arc::clone(&metrics)),
             gangs,
             suspects,
+            inventory,
             metrics: Arc::clone(&metrics),
             publisher,
             limiter: ActionLimiter::new(),

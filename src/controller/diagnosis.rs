@@ -5,16 +5,17 @@
 //! ([`Suspects`]); the pods of their workloads are then listed, one namespace at a time, those that changed recently
 //! first. Only [`FindingTracker`] is kept of the result.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{self, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::publish::{FindingCode, Publisher};
+use super::schedule::{SCAN_INTERVAL, SCAN_TIMEOUT, ScanSchedule, limited};
 use super::suspects::{SuspectPods, Suspects};
 use super::text::printable;
 use crate::bucket::Bucket;
@@ -28,11 +29,7 @@ use trainmesh_core::diagnosis::{
 };
 use trainmesh_core::error::chain;
 
-/// Interval between two scans; each lists the pods of one namespace.
-const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// Minimum age of a namespace's last scan if its suspicious pods have changed since.
-const CHANGED_INTERVAL: Duration = Duration::from_secs(20);
-/// The same for a namespace with findings, whose cost grows.
+/// Minimum age of the last scan of a namespace with findings, whose cost grows, if its suspicious pods have not changed since.
 const FINDINGS_INTERVAL: Duration = Duration::from_mins(1);
 /// The same for any other namespace: some findings need minutes without a change. Failed pods are suspicious until they
 /// are deleted.
@@ -49,13 +46,7 @@ pub(super) struct Diagnoser {
     publisher: Arc<Publisher>,
     events: Bucket,
     tracker: FindingTracker,
-    scans: HashMap<String, Scan>,
-}
-
-/// A scan of a namespace.
-struct Scan {
-    at: Instant,
-    suspects: SuspectPods,
+    schedule: ScanSchedule<SuspectPods>,
 }
 
 impl Diagnoser {
@@ -67,13 +58,13 @@ impl Diagnoser {
         publisher: Arc<Publisher>,
     ) -> Self {
         let events = Bucket::new(EVENTS.0, EVENTS.1);
-        let (tracker, scans) = (FindingTracker::new(Timestamp::now()), HashMap::new());
-        Self { client, settings, suspects, metrics, publisher, events, tracker, scans }
+        let (tracker, schedule) = (FindingTracker::new(Timestamp::now()), ScanSchedule::default());
+        Self { client, settings, suspects, metrics, publisher, events, tracker, schedule }
     }
 
     /// Diagnoses until `stop`.
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        let mut ticks = interval(SCAN_INTERVAL);
+        let mut ticks = time::interval(SCAN_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Not the time at which the process started: another replica counted until now.
         self.tracker = FindingTracker::new(Timestamp::now());
@@ -85,7 +76,10 @@ impl Diagnoser {
             }
             let namespaces = self.suspects.by_namespace(Timestamp::now());
             self.resolve(&namespaces).await;
-            if let Some(namespace) = self.due(&namespaces, Instant::now()) {
+            let interval = |namespace: &str, _: &_| {
+                if self.tracker.has_findings(namespace) { FINDINGS_INTERVAL } else { STABLE_INTERVAL }
+            };
+            if let Some(namespace) = self.schedule.due(&namespaces, interval, Instant::now()) {
                 let suspects = namespaces.get(&namespace).cloned().unwrap_or_default();
                 self.scan(&namespace, suspects).await;
             }
@@ -95,7 +89,6 @@ impl Diagnoser {
 
     /// Records that namespaces without suspicious pods have no findings.
     async fn resolve(&mut self, suspicious: &BTreeMap<String, SuspectPods>) {
-        self.scans.retain(|namespace, _| suspicious.contains_key(namespace));
         let known = self.tracker.namespaces().filter(|namespace| !suspicious.contains_key(*namespace));
         for namespace in known.map(str::to_owned).collect::<Vec<_>>() {
             let report = diagnose(&ClusterSnapshot::default(), &Selection::default(), Timestamp::now());
@@ -103,31 +96,14 @@ impl Diagnoser {
         }
     }
 
-    /// Returns the namespace to scan now: of those that are due, the one with the oldest scan.
-    fn due(&self, suspicious: &BTreeMap<String, SuspectPods>, now: Instant) -> Option<String> {
-        let age = |namespace: &str, suspects: &SuspectPods| {
-            let Some(last) = self.scans.get(namespace) else { return Some(Duration::MAX) };
-            let min_age = if last.suspects != *suspects {
-                CHANGED_INTERVAL
-            } else if self.tracker.has_findings(namespace) {
-                FINDINGS_INTERVAL
-            } else {
-                STABLE_INTERVAL
-            };
-            let age = now.saturating_duration_since(last.at);
-            (age >= min_age).then_some(age)
-        };
-        let due = suspicious.iter().filter_map(|(name, suspects)| Some((age(name, suspects)?, name)));
-        due.max().map(|(_, name)| name.clone())
-    }
-
     async fn scan(&mut self, namespace: &str, suspects: SuspectPods) {
-        match self.read(namespace, &suspects).await {
-            Ok(Some((snapshot, report))) => self.record(namespace, &report, Some(&snapshot)).await,
-            Ok(None) => {}
-            Err(error) => tracing::warn!(namespace, "not diagnosed: {}", chain(&error)),
+        match limited(SCAN_TIMEOUT, self.read(namespace, &suspects)).await {
+            Ok(Ok(Some((snapshot, report)))) => self.record(namespace, &report, Some(&snapshot)).await,
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => tracing::warn!(namespace, "not diagnosed: {}", chain(&error)),
+            Err(error) => tracing::warn!(namespace, "not diagnosed: {error}"),
         }
-        self.scans.insert(namespace.to_owned(), Scan { at: Instant::now(), suspects });
+        self.schedule.record(namespace, suspects, Instant::now());
     }
 
     /// Lists the pods of the suspicious workloads and diagnoses them; `None` without a configuration.
@@ -165,12 +141,17 @@ impl Diagnoser {
             }
             self.tracker.mark_published(namespace, found, pod);
         }
-        for ((workload, code), PublishedFinding { pod, uid }) in resolved {
-            if code != DiagnosisCode::FabricMixed && self.events.try_take() {
+        for (key, PublishedFinding { pod, uid }) in resolved {
+            let (workload, code) = &key;
+            if !self.events.try_take() {
+                break;
+            }
+            if *code != DiagnosisCode::FabricMixed {
                 let note = printable(&format!("{workload}: resolved: {}", code.text()), MAX_NOTE_BYTES);
                 let object = events::pod(namespace, &pod, &uid);
-                self.publisher.publish(&object, FindingCode::Resolved(code), note).await;
+                self.publisher.publish(&object, FindingCode::Resolved(*code), note).await;
             }
+            self.tracker.mark_resolved(namespace, &key);
         }
     }
 }

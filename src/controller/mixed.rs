@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
 use super::publish::{FindingCode, Publisher};
+use super::schedule::{CHANGED_INTERVAL, SCAN_INTERVAL, SCAN_TIMEOUT, Scan, ScanSchedule, limited};
 use super::suspects::Suspects;
 use crate::cluster::events;
 use crate::cluster::list::paginate;
@@ -35,12 +36,7 @@ use trainmesh_core::sparse::Schema;
 use trainmesh_core::workload::identify;
 use trainmesh_core::{keys, pod, sparse};
 
-/// Interval between two scans; each lists the pods of one namespace.
-const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// Minimum age of a namespace's last scan if its gangs have changed since: the pods of a gang are created one after
-/// another.
-const CHANGED_INTERVAL: Duration = Duration::from_secs(20);
-/// The same for a namespace whose gangs have not changed between the last two scans.
+/// Minimum age of a namespace's last scan if its gangs have not changed between the last two.
 const STABLE_INTERVAL: Duration = Duration::from_mins(10);
 /// Page size. A page is buffered as a whole before it is decoded, and the annotations of one pod can take 256 KiB.
 const PAGE: u32 = 50;
@@ -52,13 +48,6 @@ const ACTIVE_PODS: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// Active gangs of one namespace with the assignments of their pods.
 type GangAssignments = BTreeMap<GangId, Vec<Assignment>>;
 
-struct Scan {
-    at: Instant,
-    assignments: GangAssignments,
-    /// Set if the previous scan found the same assignments.
-    stable: bool,
-}
-
 /// Scans for gangs whose pods have different fabric assignments.
 pub(super) struct MixedGangDetector {
     client: Client,
@@ -67,16 +56,12 @@ pub(super) struct MixedGangDetector {
     suspects: Arc<Suspects>,
     metrics: Arc<Metrics>,
     publisher: Arc<Publisher>,
-    scans: Scans,
+    schedule: ScanSchedule<GangAssignments>,
+    mixed: MixedGangs,
 }
 
-/// State of all scans.
-#[derive(Default)]
-struct Scans {
-    last: HashMap<String, Scan>,
-    /// Mixed gangs and the uids of the reported pods.
-    mixed: HashMap<GangId, BTreeSet<String>>,
-}
+/// Mixed gangs and the uids of the reported pods.
+type MixedGangs = HashMap<GangId, BTreeSet<String>>;
 
 impl MixedGangDetector {
     pub(super) fn new(
@@ -87,7 +72,8 @@ impl MixedGangDetector {
         metrics: Arc<Metrics>,
         publisher: Arc<Publisher>,
     ) -> Self {
-        Self { client, settings, gangs, suspects, metrics, publisher, scans: Scans::default() }
+        let (schedule, mixed) = (ScanSchedule::default(), MixedGangs::new());
+        Self { client, settings, gangs, suspects, metrics, publisher, schedule, mixed }
     }
 
     /// Scans until `stop`.
@@ -101,13 +87,13 @@ impl MixedGangDetector {
                 _ = ticks.tick() => {}
             }
             let namespaces = self.assignments();
-            self.scans.retain(&namespaces);
-            if let Some(namespace) = self.scans.due(&namespaces, Instant::now()) {
+            retain_active(&mut self.mixed, &namespaces);
+            if let Some(namespace) = self.schedule.due(&namespaces, interval_of, Instant::now()) {
                 let assignments = namespaces.get(&namespace).cloned().unwrap_or_default();
                 self.scan(&namespace, assignments).await;
             }
-            self.metrics.fabric.set_mixed_gangs(self.scans.mixed.len());
-            self.suspects.set_mixed(self.scans.mixed.keys().map(|gang| gang.namespace.clone()).collect());
+            self.metrics.fabric.set_mixed_gangs(self.mixed.len());
+            self.suspects.set_mixed(self.mixed.keys().map(|gang| gang.namespace.clone()).collect());
         }
     }
 
@@ -124,24 +110,25 @@ impl MixedGangDetector {
     }
 
     async fn scan(&mut self, namespace: &str, assignments: GangAssignments) {
-        match members(&self.client, namespace).await {
-            Ok(gangs) => {
+        match limited(SCAN_TIMEOUT, members(&self.client, namespace)).await {
+            Ok(Ok(gangs)) => {
                 for gang in assignments.keys() {
                     let deviations = deviations(gangs.get(gang).map_or(&[], Vec::as_slice));
                     self.publish(gang, &deviations).await;
                 }
             }
-            Err(error) => tracing::warn!(namespace, "{}", chain(&error)),
+            Ok(Err(error)) => tracing::warn!(namespace, "{}", chain(&error)),
+            Err(error) => tracing::warn!(namespace, "gangs were not compared: {error}"),
         }
-        self.scans.record(namespace, assignments);
+        self.schedule.record(namespace, assignments, Instant::now());
     }
 
     async fn publish(&mut self, gang: &GangId, deviations: &[Deviation<'_>]) {
         if deviations.is_empty() {
-            self.scans.mixed.remove(gang);
+            self.mixed.remove(gang);
             return;
         }
-        let reported = self.scans.mixed.entry(gang.clone()).or_default();
+        let reported = self.mixed.entry(gang.clone()).or_default();
         for deviation in deviations {
             if reported.len() == MAX_REPORTED || !reported.insert(deviation.member.uid.clone()) {
                 continue;
@@ -152,32 +139,14 @@ impl MixedGangDetector {
     }
 }
 
-impl Scans {
-    /// Removes gangs that are no longer active.
-    fn retain(&mut self, namespaces: &BTreeMap<String, GangAssignments>) {
-        self.last.retain(|namespace, _| namespaces.contains_key(namespace));
-        self.mixed.retain(|gang, _| namespaces.get(&gang.namespace).is_some_and(|gangs| gangs.contains_key(gang)));
-    }
+/// Returns the minimum age of a last scan after which no gang has changed.
+fn interval_of(_: &str, last: &Scan<GangAssignments>) -> Duration {
+    if last.is_repeated() { STABLE_INTERVAL } else { CHANGED_INTERVAL }
+}
 
-    /// Returns the namespace to scan now: of those that are due, the one with the oldest scan.
-    fn due(&self, namespaces: &BTreeMap<String, GangAssignments>, now: Instant) -> Option<String> {
-        let age = |namespace: &String, assignments: &GangAssignments| match self.last.get(namespace) {
-            None => Some(Duration::MAX),
-            Some(last) => {
-                let stable = last.stable && last.assignments == *assignments;
-                let age = now.saturating_duration_since(last.at);
-                (age >= if stable { STABLE_INTERVAL } else { CHANGED_INTERVAL }).then_some(age)
-            }
-        };
-        let due = namespaces.iter().filter_map(|(name, assignments)| Some((age(name, assignments)?, name)));
-        due.max().map(|(_, name)| name.clone())
-    }
-
-    /// Records a scan of `namespace` with these assignments.
-    fn record(&mut self, namespace: &str, assignments: GangAssignments) {
-        let stable = self.last.get(namespace).is_some_and(|before| before.assignments == assignments);
-        self.last.insert(namespace.to_owned(), Scan { at: Instant::now(), assignments, stable });
-    }
+/// Removes gangs that are no longer active.
+fn retain_active(mixed: &mut MixedGangs, namespaces: &BTreeMap<String, GangAssignments>) {
+    mixed.retain(|gang, _| namespaces.get(&gang.namespace).is_some_and(|gangs| gangs.contains_key(gang)));
 }
 
 /// Lists the active pods of `namespace` by gang.
@@ -232,29 +201,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_are_scanned_in_turn() {
+    fn only_active_gangs_stay_mixed() {
         let gang = |namespace: &str| GangId { namespace: namespace.to_owned(), id: "1".to_owned() };
-        let assignments = |namespace: &str| GangAssignments::from([(gang(namespace), Vec::new())]);
-        let namespaces = BTreeMap::from(["a", "b"].map(|name| (name.to_owned(), assignments(name))));
-        let start = Instant::now();
-        let scan = |after: Duration, stable| Scan { at: start + after, assignments: assignments("a"), stable };
-        let mut scans = Scans::default();
-        scans.last.insert("a".to_owned(), scan(Duration::ZERO, true));
-        assert_eq!(scans.due(&namespaces, start).as_deref(), Some("b"), "never scanned");
-        scans.last.insert("b".to_owned(), scan(SCAN_INTERVAL, true));
-        assert_eq!(scans.due(&namespaces, start + CHANGED_INTERVAL), None);
-        assert_eq!(
-            scans.due(&namespaces, start + SCAN_INTERVAL + CHANGED_INTERVAL).as_deref(),
-            Some("b"),
-            "its gangs have changed"
-        );
-        assert_eq!(
-            scans.due(&namespaces, start + STABLE_INTERVAL + SCAN_INTERVAL).as_deref(),
-            Some("a"),
-            "oldest scan"
-        );
-        scans.mixed.insert(gang("a"), BTreeSet::new());
-        scans.retain(&BTreeMap::from([("b".to_owned(), assignments("b"))]));
-        assert!(scans.mixed.is_empty() && scans.last.len() == 1);
+        let mut mixed = MixedGangs::from(["a", "b", "c"].map(|name| (gang(name), BTreeSet::new())));
+        let active = |name: &str| (name.to_owned(), GangAssignments::from([(gang(name), Vec::new())]));
+        let other = ("c".to_owned(), GangAssignments::from([(gang("d"), Vec::new())]));
+        retain_active(&mut mixed, &BTreeMap::from([active("b"), other]));
+        assert_eq!(mixed.into_keys().collect::<Vec<_>>(), [gang("b")]);
     }
 }

@@ -1,6 +1,6 @@
 //! Findings of successive diagnoses: which of them are new, which are gone, and what they have cost since.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,7 +9,8 @@ use crate::finding::Severity;
 
 /// Time for which a finding must be absent until it counts as resolved: a container that crashes runs in between.
 const RESOLVE_DELAY: SignedDuration = SignedDuration::from_mins(5);
-/// Maximum number of findings that are tracked, of some 200 bytes each. Further ones are neither published nor counted.
+/// Maximum number of findings that are tracked. Further ones are neither published nor counted: those of the namespaces with
+/// most, so that no namespace takes the place of others.
 pub const MAX_TRACKED: usize = 10_000;
 /// Layers that pods alone show.
 const LAYERS: [Layer; 3] = [Layer::Kubernetes, Layer::Mesh, Layer::Fabric];
@@ -30,7 +31,7 @@ pub type FindingKey = (WorkloadName, DiagnosisCode);
 pub struct TrackedChanges<'a> {
     /// Findings that have not been published.
     pub unpublished: Vec<&'a Diagnosis>,
-    /// Published findings that are resolved, with the text that was published.
+    /// Published findings that are resolved, with the pod of the event. They are returned until they are marked.
     pub resolved: Vec<(FindingKey, PublishedFinding)>,
     /// Accelerator-seconds that were lost since the diagnosis before.
     pub wasted: BTreeMap<WasteCause, u64>,
@@ -71,11 +72,10 @@ impl FindingTracker {
         let now = report.now;
         let found: Vec<&Diagnosis> =
             report.diagnoses.iter().filter(|found| is_published(found.code, found.finding.severity)).collect();
-        let mut remaining =
-            MAX_TRACKED.saturating_sub(self.namespaces.values().map(|known| known.findings.len()).sum());
         if found.is_empty() && !self.namespaces.contains_key(namespace) {
             return TrackedChanges::default();
         }
+        let mut remaining = self.make_space(namespace, &found);
         let known = self.namespaces.entry(namespace.to_owned()).or_default();
         // What the report leaves out may still exist.
         let is_present = report.omitted > 0;
@@ -96,12 +96,12 @@ impl FindingTracker {
             }
         }
         changes.wasted = known.count_waste(&found, self.started, now);
-        let is_resolved = |_: &FindingKey, finding: &mut TrackedFinding| {
-            !finding.is_present && now.duration_since(finding.last_seen) >= RESOLVE_DELAY
-        };
-        for (key, finding) in known.findings.extract_if(.., is_resolved) {
-            changes.resolved.extend(finding.published.map(|published| (key, published)));
-        }
+        let is_resolved =
+            |finding: &TrackedFinding| !finding.is_present && now.duration_since(finding.last_seen) >= RESOLVE_DELAY;
+        known.findings.retain(|_, finding| finding.published.is_some() || !is_resolved(finding));
+        let resolved = known.findings.iter().filter(|(_, finding)| is_resolved(finding));
+        let resolved = resolved.filter_map(|(key, finding)| Some((key.clone(), finding.published.clone()?)));
+        changes.resolved = resolved.collect();
         known.counted.retain(|workload, _| known.findings.keys().any(|(known, _)| known == workload));
         if known.findings.is_empty() {
             self.namespaces.remove(namespace);
@@ -115,6 +115,42 @@ impl FindingTracker {
         if let Some(finding) = known.and_then(|known| known.get_mut(&(found.workload.clone(), found.code))) {
             finding.published = Some(published);
         }
+    }
+
+    /// Removes a finding whose resolution was published.
+    pub fn mark_resolved(&mut self, namespace: &str, key: &FindingKey) {
+        let Some(known) = self.namespaces.get_mut(namespace) else { return };
+        known.findings.remove(key);
+        if known.findings.is_empty() {
+            self.namespaces.remove(namespace);
+        }
+    }
+
+    /// Makes space for those of `found` that are new, and returns for how many there is space. Beyond the limit, findings of the
+    /// namespaces with most are dropped, as long as these keep as many as `namespace` gets.
+    fn make_space(&mut self, namespace: &str, found: &[&Diagnosis]) -> usize {
+        let (mut total, mut own) = (0, 0);
+        let mut wanted: BTreeSet<(&WorkloadName, DiagnosisCode)> =
+            found.iter().map(|found| (&found.workload, found.code)).collect();
+        for (name, known) in &self.namespaces {
+            total += known.findings.len();
+            if name == namespace {
+                own = known.findings.len();
+                wanted.retain(|(workload, code)| !known.findings.contains_key(&((*workload).clone(), *code)));
+            }
+        }
+        let wanted = wanted.len();
+        let mut granted = wanted.min(MAX_TRACKED.saturating_sub(total));
+        while granted < wanted {
+            let others = self.namespaces.iter_mut().filter(|(name, _)| *name != namespace);
+            let largest = others.map(|(_, known)| &mut known.findings).max_by_key(|findings| findings.len());
+            match largest.filter(|findings| findings.len() > own + granted + 1) {
+                Some(findings) => drop(findings.pop_last()),
+                None => break,
+            }
+            granted += 1;
+        }
+        granted
     }
 
     /// Returns the namespaces with findings, or with findings that may be resolved.

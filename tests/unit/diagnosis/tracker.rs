@@ -33,8 +33,9 @@ impl Tracked {
             names.push(format!("+ {} {}: {}", found.workload.name, found.code.code(), pod.pod));
             self.tracker.mark_published(NAMESPACE, found, pod);
         }
-        for ((workload, code), PublishedFinding { pod, .. }) in &changes.resolved {
-            names.push(format!("- {} {}: {pod}", workload.name, code.code()));
+        for (key, PublishedFinding { pod, .. }) in &changes.resolved {
+            names.push(format!("- {} {}: {pod}", key.0.name, key.1.code()));
+            self.tracker.mark_resolved(NAMESPACE, key);
         }
         (names, changes.wasted.into_iter().collect())
     }
@@ -104,6 +105,18 @@ fn an_unpublished_finding_is_returned_again() {
 }
 
 #[test]
+fn a_resolution_is_returned_until_it_is_published() {
+    let mut tracked = Tracked::since(0);
+    tracked.record(&pulls(), 0);
+    let (_, healthy) = diagnose_at(&healthy(), 300);
+    let resolved = |tracked: &mut Tracked| tracked.tracker.record(NAMESPACE, &healthy).resolved.len();
+    assert_eq!([resolved(&mut tracked), resolved(&mut tracked)], [1, 1]);
+    assert_eq!(tracked.record(&pulls(), 301).0, [""; 0], "it came back before its resolution was published");
+    assert_eq!(tracked.record(&[], 700).0, ["- llama ImagePullFails: llama-worker-0"]);
+    assert_eq!(tracked.tracker.namespaces().count(), 0, "nothing is kept");
+}
+
+#[test]
 fn findings_are_counted_while_they_are_present() {
     let mut tracked = Tracked::since(0);
     let count = |tracked: &Tracked, code| tracked.tracker.counts().get(&code).copied();
@@ -159,14 +172,45 @@ fn causes_have_distinct_names() {
     assert_eq!(names.len(), WasteCause::ALL.len());
 }
 
+/// Returns a diagnosis of `count` jobs that cannot start, whose names start with `prefix`.
+fn failures(prefix: &str, count: usize) -> DiagnosisReport {
+    let pod = |index| with(rank_of(&format!("{prefix}-{index}"), 0), waiting("ErrImagePull", ""));
+    diagnose_at(&(0..count).map(pod).collect::<Vec<Value>>(), 0).1
+}
+
+/// Returns the number of new findings of `namespace` that are tracked.
+fn track(tracker: &mut FindingTracker, namespace: &str, report: &DiagnosisReport) -> usize {
+    tracker.record(namespace, report).unpublished.len()
+}
+
 #[test]
 fn the_number_of_findings_is_limited() {
     let mut tracker = FindingTracker::new(at(0));
-    let pods: Vec<Value> =
-        (0..1_000).map(|index| with(rank_of(&format!("job-{index}"), 0), waiting("ErrImagePull", ""))).collect();
-    let (_, report) = diagnose_at(&pods, 0);
+    let report = failures("job", 1_000);
     for namespace in 0..12 {
-        tracker.record(&format!("team-{namespace}"), &report);
+        track(&mut tracker, &format!("team-{namespace}"), &report);
     }
     assert_eq!(tracker.counts().values().sum::<usize>(), MAX_TRACKED);
+}
+
+/// Other names of jobs, again and again, before the findings about the former ones are resolved.
+#[test]
+fn a_namespace_with_many_findings_takes_no_place_of_others() {
+    let mut tracker = FindingTracker::new(at(0));
+    for round in 0..=MAX_TRACKED / 1_000 {
+        track(&mut tracker, "hostile", &failures(&format!("job-{round}"), 1_000));
+    }
+    assert_eq!(track(&mut tracker, "team-a", &failures("job", 3)), 3);
+    assert_eq!(track(&mut tracker, "team-b", &failures("job", 1_000)), 1_000);
+    assert_eq!(track(&mut tracker, "hostile", &failures("more", 1_000)), 0, "it takes no place of smaller ones");
+    assert_eq!(track(&mut tracker, "team-a", &failures("job", 3)), 3, "they are still tracked");
+}
+
+/// Each gets the same number, in whatever order they arrive.
+#[test]
+fn places_are_shared_equally() {
+    let mut tracker = FindingTracker::new(at(0));
+    let reports: Vec<DiagnosisReport> = (0..8).map(|round| failures(&format!("job-{round}"), 1_000)).collect();
+    let count = |namespace| reports.iter().map(|report| track(&mut tracker, namespace, report)).sum::<usize>();
+    assert_eq!(["team-a", "team-b"].map(count), [8_000, MAX_TRACKED / 2]);
 }
