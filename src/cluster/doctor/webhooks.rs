@@ -15,7 +15,7 @@ use super::super::list::list;
 use super::super::request::{RequestError, send};
 use super::LabelsByNamespace;
 use trainmesh_core::doctor::{
-    FieldProbe, ProbedFields, Version, control_namespace, namespaces_to_probe, probe_pod, read_probe,
+    FieldProbe, ProbedFields, Version, control_namespaces, namespaces_to_probe, probe_pod, read_probe,
 };
 use trainmesh_core::scope::Installation;
 
@@ -49,10 +49,8 @@ pub(super) async fn probe_fields(
     if selected.is_empty() {
         return FieldProbe::default();
     }
-    let control = match control_namespace(configurations, namespaces) {
-        Some(namespace) => Some(send_pod(client, version, namespace, &pod).await),
-        None => None,
-    };
+    let controls = control_namespaces(configurations, namespaces);
+    let control = first_not_denied(controls, |namespace| send_pod(client, version, namespace, &pod)).await;
     let probes = selected.into_iter().map(|(namespace, called)| {
         let pod = &pod;
         async move {
@@ -62,6 +60,26 @@ pub(super) async fn probe_fields(
     });
     let namespaces: BTreeMap<_, _> = stream::iter(probes).buffer_unordered(CONCURRENCY).collect().await;
     FieldProbe { control, namespaces }
+}
+
+/// Sends the pod in one namespace after another until one does not deny it. Returns the last result.
+async fn first_not_denied<'a, F>(
+    namespaces: impl Iterator<Item = &'a String>,
+    send: impl Fn(&'a String) -> F,
+) -> Option<ProbedFields>
+where
+    F: Future<Output = ProbedFields>,
+{
+    let mut last = None;
+    for namespace in namespaces {
+        let result = send(namespace).await;
+        let is_denied = result == ProbedFields::Unknown;
+        last = Some(result);
+        if !is_denied {
+            break;
+        }
+    }
+    last
 }
 
 async fn send_pod(client: &Client, version: &Version, namespace: &str, pod: &Value) -> ProbedFields {
@@ -74,5 +92,32 @@ async fn send_pod(client: &Client, version: &Version, namespace: &str, pod: &Val
         }
         Err(RequestError::TimedOut(_)) => ProbedFields::TimedOut,
         Err(RequestError::Failed { .. } | RequestError::Malformed(_)) => ProbedFields::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Each namespace has one result.
+    #[rstest]
+    #[case::the_first(vec![ProbedFields::Created(vec![])], Some(ProbedFields::Created(vec![])))]
+    #[case::denied_in_the_first(
+        vec![ProbedFields::Unknown, ProbedFields::Created(vec!["x"]), ProbedFields::Unknown],
+        Some(ProbedFields::Created(vec!["x"]))
+    )]
+    #[case::no_response(vec![ProbedFields::TimedOut, ProbedFields::Created(vec![])], Some(ProbedFields::TimedOut))]
+    #[case::denied_everywhere(vec![ProbedFields::Unknown, ProbedFields::Unknown], Some(ProbedFields::Unknown))]
+    #[case::no_namespace(vec![], None)]
+    #[tokio::test]
+    async fn a_namespace_that_denies_the_pod_does_not_count(
+        #[case] results: Vec<ProbedFields>,
+        #[case] expected: Option<ProbedFields>,
+    ) {
+        let namespaces: Vec<String> = (0..results.len()).map(|index| index.to_string()).collect();
+        let send = |namespace: &String| std::future::ready(results[namespace.parse::<usize>().unwrap()].clone());
+        assert_eq!(first_not_denied(namespaces.iter(), send).await, expected);
     }
 }

@@ -19,6 +19,9 @@ const PROBE: &str = "trainmesh-doctor-probe";
 const PART: &str = "probe";
 /// Maximum number of namespaces in which a pod is sent: one for each set of webhooks.
 const MAX_NAMESPACES: usize = 50;
+/// Maximum number of namespaces without other webhooks in which a pod is sent until one accepts it: a quota or another policy
+/// may deny it in some.
+const MAX_CONTROLS: usize = 5;
 
 /// A field of the pod that is sent.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +39,7 @@ struct Field {
 /// Results of dry runs of [`probe_pod`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldProbe {
-    /// Result in a namespace for which no other webhook is called; `None` if there is none.
+    /// Result in a namespace for which no other webhook is called, if possible one that accepts the pod; `None` if there is none.
     pub control: Option<ProbedFields>,
     /// Results by namespace, each with the names of the configurations whose webhooks are called.
     pub namespaces: BTreeMap<String, (Vec<String>, ProbedFields)>,
@@ -138,14 +141,13 @@ pub fn namespaces_to_probe<'a>(
     selected
 }
 
-/// Returns one of `namespaces` for whose pods no webhook is called, but that of trainmesh.
-#[must_use]
-pub fn control_namespace<'a>(
+/// Returns those of `namespaces` for whose pods no webhook is called, but that of trainmesh, up to a limit.
+pub fn control_namespaces<'a>(
     configurations: &[MutatingWebhookConfiguration],
     namespaces: impl IntoIterator<Item = (&'a String, &'a Labels)>,
-) -> Option<&'a String> {
-    let mut namespaces = namespaces.into_iter();
-    namespaces.find(|(_, labels)| candidates(configurations, labels).is_empty()).map(|(namespace, _)| namespace)
+) -> impl Iterator<Item = &'a String> {
+    let without = namespaces.into_iter().filter(|(_, labels)| candidates(configurations, labels).is_empty());
+    without.map(|(namespace, _)| namespace).take(MAX_CONTROLS)
 }
 
 pub(in super::super) fn check(probe: &FieldProbe) -> Vec<CheckFinding> {
@@ -263,7 +265,14 @@ mod tests {
         let expected =
             expected.map(|(name, called)| (name.to_owned(), called.into_iter().map(str::to_owned).collect()));
         assert_eq!(namespaces_to_probe(&all, &namespaces), BTreeMap::from(expected));
-        assert_eq!(control_namespace(&all, &namespaces).map(String::as_str), Some("c"));
+        assert_eq!(control_namespaces(&all, &namespaces).collect::<Vec<_>>(), ["c"]);
+    }
+
+    #[test]
+    fn the_number_of_namespaces_without_webhooks_is_limited() {
+        let namespaces: BTreeMap<String, Labels> = (0..9).map(|index| (format!("n{index}"), Labels::new())).collect();
+        let found: Vec<&String> = control_namespaces(&[], &namespaces).collect();
+        assert_eq!(found, ["n0", "n1", "n2", "n3", "n4"]);
     }
 
     fn dropped() -> ProbedFields {
