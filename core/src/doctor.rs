@@ -43,7 +43,7 @@ pub use permissions::{Permission, Server, narrow_to_namespaces, required_permiss
 pub use pod_network::{PodNetwork, configured_ranges, selects_direct_traffic};
 pub use servers::Servers;
 pub use webhook_configuration::own_webhooks;
-pub use webhooks::{FieldProbe, ProbedFields, control_namespace, namespaces_to_probe, probe_pod, read_probe};
+pub use webhooks::{FieldProbe, ProbedFields, control_namespaces, namespaces_to_probe, probe_pod, read_probe};
 
 use crate::config::Configuration;
 use crate::finding::Finding;

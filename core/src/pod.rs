@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::json;
 
-pub(crate) use accelerator::misspelled_accelerator;
+pub(crate) use accelerator::{ACCELERATORS, misspelled_accelerator};
 pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub use injection::{Injection, NotInjected, predict_injection};

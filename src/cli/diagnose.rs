@@ -3,6 +3,7 @@
 pub(super) mod dump;
 #[cfg(feature = "cluster")]
 pub(super) mod live;
+pub(super) mod scope;
 mod text;
 #[cfg(feature = "cluster")]
 mod watch;
@@ -16,9 +17,9 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use super::installation::InstallationArguments;
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, colored_stdout, json_stdout};
+use scope::ScopeArguments;
 use trainmesh_core::diagnosis::{DiagnosisReport, Selection, Target, diagnose};
 use trainmesh_core::manifest::DocumentError;
 use trainmesh_core::render::error_to_json;
@@ -73,12 +74,8 @@ pub(super) struct Arguments {
     /// Workload as KIND/NAME or KIND NAME, or the name of a pod [default: all]
     #[arg(value_name = "KIND/NAME|POD", num_args = 0..=2)]
     target: Vec<String>,
-    /// Namespace [default: that of the context; all for a dump]
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// Diagnose all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    scope: ScopeArguments,
     /// Dump of objects as YAML or JSON, log (.log), directory of both, or `-` for a dump on standard input; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP")]
     filename: Vec<PathBuf>,
@@ -95,11 +92,6 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "INTERVAL", conflicts_with = "filename", num_args = 0..=1, require_equals = true,
         default_missing_value = "30s", value_parser = parse_interval)]
     watch: Option<Duration>,
-    /// Name of the kubeconfig context to use
-    #[arg(long, value_name = "CONTEXT", conflicts_with = "filename")]
-    context: Option<String>,
-    #[command(flatten)]
-    installation: InstallationArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
@@ -116,7 +108,7 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { target, namespace, filename, logs, now, output, watch, .. } = arguments;
+    let Arguments { target, scope, filename, logs, now, output, watch, ras: _ } = arguments;
     let target = parse_target(target)?;
     if let Some(interval) = watch {
         return watch_cluster(arguments, target.as_ref(), *interval);
@@ -124,7 +116,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let (report, errors) = if filename.is_empty() {
         (live(arguments, target.clone())?, Vec::new())
     } else {
-        let selection = Selection { target: target.clone(), namespace: namespace.clone() };
+        let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let (snapshot, errors) = dump::read(filename, *logs)?;
         let now = dump::time(&snapshot, *now)?;
         (diagnose(&snapshot, &selection, now), errors)
@@ -133,7 +125,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         require_workload(&report, target.as_ref())?;
     }
     if report.workloads == 0 && errors.is_empty() && !filename.is_empty() {
-        match (namespace, &report.hint) {
+        match (&scope.namespace, &report.hint) {
             (Some(namespace), Some(hint)) => bail!("the input contains no workload of namespace {namespace}: {hint}"),
             _ => bail!("the input contains no pod and no workload of a training job"),
         }

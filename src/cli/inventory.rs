@@ -7,7 +7,7 @@ use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
 
 use super::diagnose::dump;
-use super::installation::InstallationArguments;
+use super::diagnose::scope::ScopeArguments;
 use super::table::{NONE, format_fitted_table};
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_note, stderr};
@@ -40,20 +40,11 @@ Exit codes:
   0  success, also if no workload uses accelerators
   2  the command failed")]
 pub(super) struct Arguments {
-    /// Namespace [default: that of the context; all for a dump]
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// List all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
+    #[command(flatten)]
+    scope: ScopeArguments,
     /// Dump of objects as YAML or JSON, directory of dumps, or `-` for standard input; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP")]
     filename: Vec<PathBuf>,
-    /// Name of the kubeconfig context to use
-    #[arg(long, value_name = "CONTEXT", conflicts_with = "filename")]
-    context: Option<String>,
-    #[command(flatten)]
-    installation: InstallationArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
@@ -70,16 +61,16 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { namespace, filename, output, .. } = arguments;
+    let Arguments { scope, filename, output } = arguments;
     let (found, errors) = if filename.is_empty() {
-        (live(arguments)?, Vec::new())
+        (live(scope)?, Vec::new())
     } else {
-        let selection = Selection { target: None, namespace: namespace.clone() };
+        let selection = Selection { target: None, namespace: scope.namespace.clone() };
         let (snapshot, errors) = dump::read(filename, false)?;
         let now = dump::time(&snapshot, None)?;
         (inventory(&snapshot, &selection, now), errors)
     };
-    if let (Some(namespace), Some(hint)) = (namespace, &found.hint) {
+    if let (Some(namespace), Some(hint)) = (&scope.namespace, &found.hint) {
         let note = format_args!("no workload in namespace {namespace}: {hint}");
         print_note(&mut stderr(ColorChoice::Auto), note);
     }
@@ -147,12 +138,11 @@ fn row(entry: &InventoryEntry) -> Vec<String> {
 }
 
 #[cfg(feature = "cluster")]
-fn live(arguments: &Arguments) -> anyhow::Result<Inventory> {
-    let Arguments { namespace, all_namespaces, context, installation, .. } = arguments;
-    super::diagnose::live::list_cluster(namespace.as_deref(), *all_namespaces, context.as_deref(), installation)
+fn live(scope: &ScopeArguments) -> anyhow::Result<Inventory> {
+    super::diagnose::live::list_cluster(scope)
 }
 
 #[cfg(not(feature = "cluster"))]
-fn live(_: &Arguments) -> anyhow::Result<Inventory> {
+fn live(_: &ScopeArguments) -> anyhow::Result<Inventory> {
     anyhow::bail!("this build lists only dumps: use -f, or build trainmesh without --no-default-features")
 }

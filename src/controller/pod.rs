@@ -8,7 +8,7 @@ use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 
 use super::member::GangPod;
-use trainmesh_core::diagnosis::Suspicion;
+use trainmesh_core::diagnosis::{AcceleratorUse, Suspicion};
 use trainmesh_core::lifecycle::{PodFacts, schema};
 use trainmesh_core::mutate::Refusal;
 use trainmesh_core::{pod, sparse};
@@ -29,6 +29,8 @@ pub struct WatchedPod {
     pub refusals: Box<[Refusal]>,
     /// Set if the pod may have a problem.
     pub suspicion: Option<Box<Suspicion>>,
+    /// Set if the pod requests accelerators.
+    pub accelerators: Option<AcceleratorUse>,
 }
 
 impl<'de> Deserialize<'de> for WatchedPod {
@@ -47,7 +49,8 @@ impl<'de> Deserialize<'de> for WatchedPod {
         let member = GangPod::read(pod, &facts).map(Box::new);
         let refusals = Refusal::read(pod).into();
         let suspicion = Suspicion::new(pod, &facts).map(Box::new);
-        Ok(Self { metadata, facts, member, refusals, suspicion })
+        let accelerators = AcceleratorUse::read(pod, &facts);
+        Ok(Self { metadata, facts, member, refusals, suspicion, accelerators })
     }
 }
 

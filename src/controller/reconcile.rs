@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::action;
 use super::gangs::Gangs;
 use super::histories::{PodHistories, Step};
+use super::inventory::WatchedInventory;
 use super::limiter::{ActionLimiter, Permit};
 use super::missed;
 use super::pod::{Pods, WatchedPod};
@@ -60,6 +61,7 @@ pub(super) struct Context {
     pub(super) gangs: Arc<Gangs>,
     /// Pods that may have a problem.
     pub(super) suspects: Arc<Suspects>,
+    pub(super) inventory: WatchedInventory,
     pub(super) limiter: ActionLimiter,
     /// Rate limit of events about refused rules.
     pub(super) refusal_events: Bucket,

@@ -76,18 +76,23 @@ pub(super) async fn watch(
     let queue = stream::select(changed, requeues(&context, store.clone())).take_until(stop.cancelled_owned());
     let config = Config::default().concurrency(CONCURRENCY);
     let reconcile = |pod, context| reconcile(pod, context).boxed();
-    let suspects = Arc::clone(&context.suspects);
+    let (counted, pods) = (Arc::clone(&context), store.clone());
     let done = applier(reconcile, |_, error: &Infallible, _| match *error {}, context, store, Box::pin(queue), config);
-    done.for_each(|done| {
+    let done = done.for_each(|done| {
         match done {
             // Deleted while it was queued.
             Ok(_) | Err(Error::ObjectNotFound(_)) => {}
             Err(error) => tracing::debug!("{}", chain(&error)),
         }
         future::ready(())
-    })
-    .await;
-    suspects.clear(&selection);
+    });
+    tokio::select! {
+        biased;
+        () = done => {}
+        () = counted.inventory.count(&selection, &pods) => {}
+    }
+    counted.suspects.clear(&selection);
+    counted.inventory.clear(&selection);
 }
 
 /// Handles a watch event and returns the pod to reconcile.

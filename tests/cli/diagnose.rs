@@ -186,7 +186,7 @@ fn in_cluster(objects: Vec<(&'static str, Value)>, arguments: &[&str]) -> (Run, 
 }
 
 /// Returns the pods of [`DUMP`] in a namespace, as the apiserver lists them.
-fn pods(namespace: &str) -> Value {
+pub fn pods(namespace: &str) -> Value {
     let documents = DUMP.split("\n---\n").map(|text| trainmesh_core::yaml::parse(text).unwrap());
     let pods = documents.flat_map(|document| match document.get("items") {
         Some(items) => items.as_array().unwrap().clone(),
@@ -199,7 +199,7 @@ fn pods(namespace: &str) -> Value {
     json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods.collect::<Vec<_>>()})
 }
 
-fn version() -> (&'static str, Value) {
+pub fn version() -> (&'static str, Value) {
     ("/version", json!({"major": "1", "minor": "36"}))
 }
 

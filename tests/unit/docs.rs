@@ -7,7 +7,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 use trainmesh::telemetry::{EvictionReason, HandshakeFailure, Metrics, ReloadResult, ReviewResult, ServerKind};
 use trainmesh_core::config::Configuration;
-use trainmesh_core::diagnosis::{self, DiagnosisCode};
+use trainmesh_core::diagnosis::{self, DiagnosisCode, InventoryCounts};
 use trainmesh_core::doctor::{Code, Permission, Server, Servers, level_name, required_permissions};
 use trainmesh_core::lint::reference_page;
 use trainmesh_core::mutate::{Reason, mutate};
@@ -151,6 +151,7 @@ fn exported() -> String {
     metrics.fabric.set_unpinned(1, 1);
     metrics.gang.record_write("create", "written");
     metrics.diagnosis.set_findings(&[(DiagnosisCode::CrashLoop, 1)].into());
+    metrics.diagnosis.set_inventory(&InventoryCounts::default());
     metrics.encode()
 }
 

@@ -5,6 +5,7 @@
 
 mod class;
 mod json;
+mod pod_use;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use super::{Selection, WorkloadName};
 use crate::lifecycle::ProxyOverview;
 
 pub use class::{Sign, WorkloadClass};
+pub use pod_use::{AcceleratorUse, InventoryCounts};
 
 /// Maximum number of workloads. Further ones are counted.
 pub const MAX_ENTRIES: usize = 10_000;

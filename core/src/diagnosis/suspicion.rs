@@ -42,6 +42,10 @@ impl Suspicion {
 }
 
 impl PodWorkload {
+    pub(super) fn kind(&self) -> &str {
+        &self.kind
+    }
+
     /// Returns the workload of `pod`.
     #[must_use]
     pub fn of(pod: Pod<'_>) -> Self {

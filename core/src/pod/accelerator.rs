@@ -8,7 +8,7 @@ use crate::json;
 
 /// Extended resources that count as accelerators, including time-sliced GPUs. Partitions (`nvidia.com/mig-…`) are
 /// excluded, because NCCL does not use RDMA between them.
-const ACCELERATORS: [&str; 8] = [
+pub(crate) const ACCELERATORS: [&str; 8] = [
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",
     "amd.com/gpu",

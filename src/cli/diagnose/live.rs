@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use kube::Client;
 
 use super::Arguments;
-use crate::cli::installation::InstallationArguments;
+use super::scope::ScopeArguments;
 use crate::cli::live::{configuration_or_embedded, describe_error, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
@@ -46,22 +46,17 @@ struct Reading {
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
 pub(super) fn diagnose_cluster(arguments: &Arguments, target: Option<Target>) -> anyhow::Result<DiagnosisReport> {
-    runtime()?.block_on(describe_error(arguments.context.as_deref(), async {
+    runtime()?.block_on(describe_error(arguments.scope.context.as_deref(), async {
         let LiveReport { report, notes } = Subject::connect(arguments, target).await?.diagnose().await?;
         print_notes(&notes);
         Ok(report)
     }))
 }
 
-/// Lists the workloads that use accelerators in `namespace`, that of the context, or all.
-pub(in crate::cli) fn list_cluster(
-    namespace: Option<&str>,
-    all_namespaces: bool,
-    context: Option<&str>,
-    installation: &InstallationArguments,
-) -> anyhow::Result<Inventory> {
-    runtime()?.block_on(describe_error(context, async {
-        let connection = Connection::open(namespace, all_namespaces, context, installation).await?;
+/// Lists the workloads that use accelerators.
+pub(in crate::cli) fn list_cluster(scope: &ScopeArguments) -> anyhow::Result<Inventory> {
+    runtime()?.block_on(describe_error(scope.context.as_deref(), async {
+        let connection = Connection::open(scope).await?;
         let Reading { snapshot, now, notes } = connection.read().await?;
         print_notes(&notes);
         Ok(inventory(&snapshot, &Selection { target: None, namespace: connection.namespace }, now))
@@ -70,9 +65,7 @@ pub(in crate::cli) fn list_cluster(
 
 impl<'a> Subject<'a> {
     pub(super) async fn connect(arguments: &'a Arguments, target: Option<Target>) -> anyhow::Result<Self> {
-        let Arguments { namespace, all_namespaces, context, installation, .. } = arguments;
-        let connection =
-            Connection::open(namespace.as_deref(), *all_namespaces, context.as_deref(), installation).await?;
+        let connection = Connection::open(&arguments.scope).await?;
         let selection = Selection { target, namespace: connection.namespace.clone() };
         Ok(Self { arguments, connection, selection })
     }
@@ -91,18 +84,11 @@ impl<'a> Subject<'a> {
 }
 
 impl Connection {
-    async fn open(
-        namespace: Option<&str>,
-        all_namespaces: bool,
-        context: Option<&str>,
-        installation: &InstallationArguments,
-    ) -> anyhow::Result<Self> {
-        let client = client::connect(None, context).await?;
-        let namespace = match namespace {
-            _ if all_namespaces => None,
-            Some(namespace) => Some(namespace.to_owned()),
-            None => Some(client.default_namespace().to_owned()),
-        };
+    async fn open(scope: &ScopeArguments) -> anyhow::Result<Self> {
+        let ScopeArguments { namespace, all_namespaces, context, installation } = scope;
+        let client = client::connect(None, context.as_deref()).await?;
+        let default = || client.default_namespace().to_owned();
+        let namespace = (!all_namespaces).then(|| namespace.clone().unwrap_or_else(default));
         let installation = installation.discover(&client).await?;
         let settings = configuration_or_embedded(&client, &installation).await?.termination;
         Ok(Self { client, namespace, settings })

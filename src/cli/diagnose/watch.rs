@@ -49,7 +49,7 @@ pub(super) fn watch_cluster(
 impl Watch<'_> {
     /// Returns only an error: of the first diagnosis, or of the output. Later diagnoses that fail are reported in a note.
     async fn run(&mut self) -> anyhow::Result<Infallible> {
-        let context = self.arguments.context.as_deref();
+        let context = self.arguments.scope.context.as_deref();
         let subject = describe_error(context, Subject::connect(self.arguments, self.target.cloned())).await?;
         loop {
             match describe_error(context, subject.diagnose()).await {

@@ -27,7 +27,8 @@ const WORDS: [&str; 16] = [
     "15020",
 ];
 
-const ANNOTATIONS: [&str; 11] = [
+const ANNOTATIONS: [&str; 12] = [
+    "pod-group-name",
     keys::APPLIED,
     keys::REFUSED,
     keys::FABRIC_REVISION,
@@ -115,7 +116,7 @@ impl PodGenerator {
 
     fn metadata(&mut self) -> Value {
         let labels: fn(&mut Self) -> Value = |random| {
-            let own = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, "team"];
+            let own = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, "team", "notebook-name"];
             let keys: Vec<&str> = own.into_iter().chain(workload::IDENTITY_LABELS).collect();
             random.map(&keys, Self::word)
         };
@@ -153,6 +154,8 @@ impl PodGenerator {
         self.object(&[
             ("nodeName", Self::word),
             ("restartPolicy", Self::word),
+            ("schedulerName", |random| json!(random.0.choice(["kai-scheduler", "volcano"]))),
+            ("schedulingGroup", |random| random.object(&[("podGroupName", Self::word)])),
             ("hostNetwork", |random| json!(random.0.bool())),
             ("hostPID", |random| json!(random.0.bool())),
             ("shareProcessNamespace", |random| json!(random.0.bool())),
@@ -169,7 +172,12 @@ impl PodGenerator {
             ("restartPolicy", Self::word),
             ("env", |random| random.list(4, Self::variable)),
             ("restartPolicyRules", |random| random.list(3, Self::rule)),
+            ("resources", |random| random.object(&[("limits", Self::limits), ("requests", Self::word)])),
         ])
+    }
+
+    fn limits(&mut self) -> Value {
+        self.map(&["cpu", "nvidia.com/gpu", "amd.com/gpu"], |random| json!(random.0.choice(["1", "8", "0", "x"])))
     }
 
     fn variable(&mut self) -> Value {
@@ -235,7 +243,7 @@ impl PodGenerator {
 #[test]
 fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
     let mut random = PodGenerator(Rng::with_seed(12));
-    let mut members = 0;
+    let (mut members, mut uses) = (0, 0);
     for _ in 0..4_000 {
         let pod = random.pod();
         let watched: WatchedPod = serde_json::from_str(&pod.to_string()).unwrap();
@@ -244,9 +252,11 @@ fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
         assert_eq!(watched.facts, facts, "of {pod}");
         assert_eq!(*watched.refusals, *Refusal::read(full), "of {pod}");
         assert_eq!(watched.member.as_deref(), GangPod::read(full, &facts).as_ref(), "of {pod}");
+        assert_eq!(watched.accelerators, AcceleratorUse::read(full, &facts), "of {pod}");
         members += usize::from(watched.member.is_some());
+        uses += usize::from(watched.accelerators.is_some());
     }
-    assert!(members > 0, "some pods belong to a gang");
+    assert!(members > 0 && uses > 0, "some pods belong to a gang, and some use accelerators");
 }
 
 /// A watch whose decoder fails restarts and fails again, so a field that is not read must not break it. Buffering the

@@ -1,4 +1,4 @@
-//! Metrics of the controller's diagnosis.
+//! Metrics of the controller's diagnosis and inventory.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,15 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use trainmesh_core::diagnosis::{DiagnosisCode, WasteCause};
+use trainmesh_core::diagnosis::{DiagnosisCode, InventoryCounts, WasteCause, WorkloadClass};
 
-/// Metrics of findings about workloads.
+/// Metrics of findings about workloads, and of the workloads themselves.
 #[derive(Debug)]
 pub struct DiagnosisMetrics {
     findings: Family<FindingLabels, Gauge>,
     wasted: Family<CauseLabels, Counter>,
+    workloads: Family<ClassLabels, Gauge>,
+    accelerators: Family<ClassLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -24,6 +26,11 @@ struct FindingLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CauseLabels {
     cause: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClassLabels {
+    class: &'static str,
 }
 
 impl DiagnosisMetrics {
@@ -40,13 +47,34 @@ impl DiagnosisMetrics {
         self.wasted.get_or_create(&CauseLabels { cause: cause.name() }).inc_by(seconds);
     }
 
+    /// Sets the number of workloads that use accelerators, and of these accelerators.
+    pub fn set_inventory(&self, counts: &InventoryCounts) {
+        for class in WorkloadClass::ALL {
+            let labels = ClassLabels { class: class.name() };
+            let (workloads, accelerators) = counts.of(class);
+            self.workloads.get_or_create(&labels).set(i64::try_from(workloads).unwrap_or(i64::MAX));
+            self.accelerators.get_or_create(&labels).set(i64::try_from(accelerators).unwrap_or(i64::MAX));
+        }
+    }
+
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let metrics = Self { findings: Family::default(), wasted: Family::default() };
+        let (findings, wasted) = (Family::default(), Family::default());
+        let metrics = Self { findings, wasted, workloads: Family::default(), accelerators: Family::default() };
         registry.register("findings", "Workloads with a problem, by finding", metrics.findings.clone());
         registry.register(
             "gpu_seconds_wasted",
             "Seconds for which accelerators were idle, times their number, by cause",
             metrics.wasted.clone(),
+        );
+        registry.register(
+            "inventory_workloads",
+            "Workloads that use accelerators, by probable class",
+            metrics.workloads.clone(),
+        );
+        registry.register(
+            "inventory_accelerators",
+            "Accelerators that workloads request, by probable class",
+            metrics.accelerators.clone(),
         );
         // Export the series from the start, so that the first seconds count as an increase.
         for cause in WasteCause::ALL {

@@ -48,40 +48,40 @@ pub enum Sign {
 /// Classifies a workload with `pods`.
 pub(super) fn classify(job: &Job<'_>, pods: &[&PodRecord]) -> (WorkloadClass, Vec<Sign>) {
     let is_training = pods.iter().any(|pod| pod.identity.as_ref().is_some_and(|identity| identity.is_training));
-    let serves = SERVICES.contains(&job.kind) || SERVING.contains(&job.kind);
-    let is_batch = !serves && (is_training || BATCH.contains(&job.kind));
     let restarts = pods.iter().flat_map(|pod| pod.main()).any(|main| main.policy == RestartPolicy::Always);
-    let is_notebook = pods.iter().any(|pod| pod.usage.is_notebook);
-    let has_gang = pods.iter().any(|pod| pod.gang.is_some());
     let has_queue = job.workload.is_some_and(|workload| workload.queue.is_some());
     let signs = [
-        (is_batch, Sign::BatchKind),
-        (serves, Sign::ServingKind),
-        (is_notebook, Sign::Notebook),
-        (has_gang, Sign::Gang),
-        (has_queue, Sign::Queue),
-        (!restarts, Sign::RunsToCompletion),
-        (restarts, Sign::AlwaysRestarted),
-        (pods.iter().any(|pod| pod.usage.has_volume_claim), Sign::PersistentVolume),
-        (pods.len() == 1, Sign::SinglePod),
+        Sign::of_kind(job.kind, is_training),
+        pods.iter().any(|pod| pod.usage.is_notebook).then_some(Sign::Notebook),
+        pods.iter().any(|pod| pod.gang.is_some()).then_some(Sign::Gang),
+        has_queue.then_some(Sign::Queue),
+        Some(Sign::of_policy(restarts)),
+        pods.iter().any(|pod| pod.usage.has_volume_claim).then_some(Sign::PersistentVolume),
+        (pods.len() == 1).then_some(Sign::SinglePod),
     ];
-    let class = if is_notebook {
-        WorkloadClass::Interactive
-    } else if is_batch {
-        WorkloadClass::Training
-    } else if serves {
-        WorkloadClass::Inference
-    } else if !restarts && (has_gang || has_queue) {
-        WorkloadClass::Training
-    } else {
-        WorkloadClass::Unknown
-    };
-    (class, signs.into_iter().filter(|(is_found, _)| *is_found).map(|(_, sign)| sign).collect())
+    let signs: Vec<Sign> = signs.into_iter().flatten().collect();
+    (WorkloadClass::of(&signs), signs)
 }
 
 impl WorkloadClass {
     /// All classes.
     pub const ALL: [Self; 4] = [Self::Training, Self::Inference, Self::Interactive, Self::Unknown];
+
+    /// Returns the class of a workload with these signs.
+    pub(super) fn of(signs: &[Sign]) -> Self {
+        let has = |sign| signs.contains(&sign);
+        if has(Sign::Notebook) {
+            Self::Interactive
+        } else if has(Sign::BatchKind) {
+            Self::Training
+        } else if has(Sign::ServingKind) {
+            Self::Inference
+        } else if has(Sign::RunsToCompletion) && (has(Sign::Gang) || has(Sign::Queue)) {
+            Self::Training
+        } else {
+            Self::Unknown
+        }
+    }
 
     /// Returns the name in tables and JSON.
     #[must_use]
@@ -96,6 +96,20 @@ impl WorkloadClass {
 }
 
 impl Sign {
+    /// Returns the sign of a kind. `is_training` is true for pods of a kind of training job.
+    pub(super) fn of_kind(kind: &str, is_training: bool) -> Option<Self> {
+        if SERVICES.contains(&kind) || SERVING.contains(&kind) {
+            Some(Self::ServingKind)
+        } else {
+            (is_training || BATCH.contains(&kind)).then_some(Self::BatchKind)
+        }
+    }
+
+    /// Returns the sign of a restart policy: `is_always` is true for `Always`.
+    pub(super) fn of_policy(is_always: bool) -> Self {
+        if is_always { Self::AlwaysRestarted } else { Self::RunsToCompletion }
+    }
+
     /// Returns the name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {

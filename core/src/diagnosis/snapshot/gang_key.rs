@@ -82,7 +82,7 @@ impl GangApi {
 
 impl GangKey {
     /// Reads the key of a pod. The annotation of KAI is also that of others, so it counts only for its scheduler.
-    pub(super) fn read(pod: Pod<'_>) -> Option<Self> {
+    pub(in crate::diagnosis) fn read(pod: Pod<'_>) -> Option<Self> {
         let scheduler = pod.spec().and_then(|spec| spec.get("schedulerName")).and_then(Value::as_str);
         let native = pod.raw().pointer("/spec/schedulingGroup/podGroupName").and_then(Value::as_str);
         let found = [

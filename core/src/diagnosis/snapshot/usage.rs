@@ -11,7 +11,7 @@ const MAX_VOLUMES: usize = 128;
 /// Maximum length of the annotation with the applied rules in bytes.
 const MAX_APPLIED: usize = 4 * 1024;
 /// Label of the pods of Kubeflow's notebooks.
-const NOTEBOOK: &str = "notebook-name";
+pub(in crate::diagnosis) const NOTEBOOK: &str = "notebook-name";
 
 /// The use of a pod.
 #[derive(Clone, Debug, Default)]

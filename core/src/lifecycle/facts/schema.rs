@@ -7,7 +7,7 @@ use super::limits::{
 };
 use super::read::{AGENT_VARIABLES, RESTARTING};
 use crate::sparse::{Items, Keep, Schema};
-use crate::{keys, workload};
+use crate::{keys, pod, workload};
 
 /// Maximum length in bytes of an object's name and of a reference to one.
 const MAX_OBJECT_NAME_BYTES: usize = 253;
@@ -22,6 +22,8 @@ pub static POD: Schema = Schema::Object(&[
         Schema::Object(&[
             ("nodeName", Schema::Text(MAX_OBJECT_NAME_BYTES)),
             ("restartPolicy", Schema::Text(MAX_TOKEN_BYTES)),
+            ("schedulerName", Schema::Text(MAX_OBJECT_NAME_BYTES)),
+            ("schedulingGroup", Schema::Object(&[("podGroupName", Schema::Text(MAX_OBJECT_NAME_BYTES))])),
             ("hostNetwork", Schema::Scalar),
             ("hostPID", Schema::Scalar),
             ("shareProcessNamespace", Schema::Scalar),
@@ -53,9 +55,19 @@ pub const METADATA: Schema = Schema::Object(&[
     ("ownerReferences", Schema::List(&OWNER)),
 ]);
 
-const LABELS: [&str; 4] = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, keys::FABRIC];
+const LABELS: [&str; 7] = [
+    keys::INJECT,
+    keys::MANAGED,
+    keys::DATAPLANE_MODE,
+    keys::FABRIC,
+    "notebook-name",
+    "pod-group.scheduling.sigs.k8s.io",
+    "scheduling.x-k8s.io/pod-group",
+];
 
-const ANNOTATIONS: [&str; 10] = [
+const ANNOTATIONS: [&str; 12] = [
+    "pod-group-name",
+    "scheduling.k8s.io/group-name",
     keys::APPLIED,
     keys::REFUSED,
     keys::FABRIC_REVISION,
@@ -87,6 +99,10 @@ static CONTAINER: Items = Items {
         ("restartPolicy", Schema::Text(MAX_TOKEN_BYTES)),
         ("restartPolicyRules", Schema::List(&RULE)),
         ("env", Schema::List(&VARIABLE)),
+        (
+            "resources",
+            Schema::Object(&[("limits", Schema::Map(&[&pod::ACCELERATORS], &Schema::Text(MAX_TOKEN_BYTES)))]),
+        ),
     ]),
     keep: Keep::First(MAX_CONTAINERS + 1),
 };
