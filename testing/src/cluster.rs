@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 pub use audit::{AuditLog, creates_pod};
 pub use kubectl::{KubectlOutput, list};
 pub use namespace::Namespace;
-pub use wait::{TIMEOUT, eventually};
+pub use wait::{TIMEOUT, eventually, within};
 
 /// Operators that cannot run together: both install a CRD `mpijobs.kubeflow.org`.
 const CONFLICTING_OPERATORS: [&str; 2] = ["training-operator", "mpi-operator"];

@@ -35,6 +35,7 @@ pub mod seeds;
 pub mod snapshot;
 pub mod texts;
 pub mod tls;
+pub mod torch;
 pub mod webhook;
 
 use std::env;

@@ -1,7 +1,8 @@
-//! `PyTorchJobs` of a master and a worker that run shell scripts.
+//! `PyTorchJobs` of a master and a worker that run shell scripts, or torchrun.
 
 use serde_json::{Value, json};
-use trainmesh_testing::cluster::{Namespace, TIMEOUT, eventually};
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
+use trainmesh_testing::torch;
 
 /// Name of every job.
 pub const JOB: &str = "llama";
@@ -67,6 +68,22 @@ impl TrainingJob {
         self
     }
 
+    /// Lets all roles run `program` in Python with one process of torchrun each, which has these flags.
+    pub fn torchrun(self, flags: &[&str], program: &str) -> Self {
+        // Torch 1.13 fails on Python 3.11 without redirections.
+        let redirections = ["--redirects", "1", "--tee", "1", "--log_dir", "/tmp/log"];
+        let torchrun = [torch::PYTHON, "-m", "torch.distributed.run", "--nproc_per_node", "1"];
+        let program = ["--no_python", torch::PYTHON, "-c", program];
+        let command = [&torchrun[..], &redirections, flags, &program].concat();
+        let packages = Cluster::get().torch();
+        Role::BOTH.into_iter().fold(self, |job, role| {
+            let mut job =
+                job.container(role, "command", json!(command)).pod(role, "volumes", torch::volumes(&packages));
+            torch::add_torch(&mut job.role(role)["template"]["spec"]["containers"][0]);
+            job
+        })
+    }
+
     /// Sets finalizers of the pods.
     pub fn finalizer(mut self, role: Role, finalizer: &str) -> Self {
         self.role(role)["template"]["metadata"] = json!({"finalizers": [finalizer]});
@@ -100,6 +117,19 @@ pub fn wait_for_running(namespace: &Namespace, count: usize) {
         let running = pods.iter().filter(|pod| status(pod)["state"]["running"].is_object()).count();
         if running == count { Ok(()) } else { Err(format!("{running} of {}", pods.len())) }
     });
+}
+
+/// Waits until the log of the current container of a pod contains `text`.
+pub fn wait_for_log(namespace: &Namespace, pod: &str, text: &str) {
+    eventually(TIMEOUT, &format!("{pod} logs {text}"), || {
+        let log = namespace.kubectl(&["logs", pod, "--tail=50"], "").stdout;
+        if log.contains(text) { Ok(()) } else { Err(log) }
+    });
+}
+
+/// Runs `program` in Python in a pod.
+pub fn run_python(namespace: &Namespace, pod: &str, program: &str) {
+    let _ = namespace.kubectl(&["exec", pod, "--", torch::PYTHON, "-c", program], "").success();
 }
 
 /// Waits until the status of the main container of a pod satisfies `condition`.

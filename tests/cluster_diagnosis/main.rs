@@ -19,36 +19,17 @@
     reason = "tests fail by panicking; the modules belong to no library"
 )]
 
+mod dump;
 mod faults;
 mod job;
+mod torchrun;
 mod trial;
 
 use rstest::rstest;
-use serde_json::Value;
-use trainmesh_testing::cli::trainmesh;
-use trainmesh_testing::cluster::{Namespace, TIMEOUT, eventually};
+use trainmesh_testing::cluster::{TIMEOUT, eventually};
 
+use dump::Dump;
 use faults::{FAULTS, Fault};
-
-/// Objects that a person would dump.
-const DUMPED: &str = "pods,events,services,pytorchjobs";
-/// Time after the dump at which it is diagnosed, in minutes: longer than each finding needs.
-const LATER: i64 = 6;
-
-/// Returns the finding that `diagnose` prints first about a dump of `namespace`, some minutes later.
-fn first_finding_later(namespace: &Namespace) -> Option<String> {
-    let dump = namespace.kubectl(&["get", DUMPED, "-o", "json"], "").success().stdout;
-    let nodes = namespace.kubectl(&["get", "nodes", "-o", "json"], "").success().stdout;
-    let now = (jiff::Timestamp::now() + jiff::SignedDuration::from_mins(LATER)).to_string();
-    let run = trainmesh(&["diagnose", "-o", "json", "--now", &now, "-f", "-"], &format!("{dump}\n---\n{nodes}"));
-    first_finding(&run.stdout)
-}
-
-/// Returns the first finding of a report as JSON.
-fn first_finding(report: &str) -> Option<String> {
-    let report: Value = serde_json::from_str(report).ok()?;
-    report["findings"][0]["id"].as_str().map(str::to_owned)
-}
 
 fn fault(name: &str) -> &'static Fault {
     FAULTS.iter().find(|fault| fault.name == name).expect("a fault of this name")
@@ -73,8 +54,8 @@ fn the_planted_failure_is_found_first(
 ) {
     let Fault { plant, expected, .. } = fault(name);
     let namespace = plant();
-    eventually(TIMEOUT, &format!("{name}: {expected}"), || match first_finding_later(&namespace) {
-        Some(found) if found == *expected => Ok(()),
+    eventually(TIMEOUT, &format!("{name}: {expected}"), || match Dump::read(&namespace).later().first_finding() {
+        Some(found) if found.id == *expected => Ok(()),
         found => Err(format!("{found:?}")),
     });
 }
@@ -84,5 +65,5 @@ fn a_healthy_job_has_no_finding() {
     let namespace = faults::namespace(&[]);
     job::TrainingJob::new().create(&namespace);
     job::wait_for_running(&namespace, 2);
-    assert_eq!(first_finding_later(&namespace), None);
+    assert_eq!(Dump::read(&namespace).later().first_finding(), None);
 }

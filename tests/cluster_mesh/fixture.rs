@@ -7,6 +7,7 @@ use serde_json::json;
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
 use trainmesh_testing::controller::PodManifest;
 use trainmesh_testing::pods::OPTED_IN;
+use trainmesh_testing::torch;
 use trainmesh_testing::webhook::{APPLIED, Webhook};
 
 use crate::rank::Rank;
@@ -186,7 +187,7 @@ impl Pod<'_> {
     /// Lets the program of a rank continue.
     pub fn allow(&self, step: &str) {
         let program = format!("open('/tmp/{step}', 'w')");
-        let command = ["exec", &self.name, "-c", "pytorch", "--", "/usr/bin/python3", "-c", &program];
+        let command = ["exec", &self.name, "-c", "pytorch", "--", torch::PYTHON, "-c", &program];
         let _ = self.namespace.kubectl(&command, "").success();
     }
 

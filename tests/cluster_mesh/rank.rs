@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use trainmesh_testing::controller::PodManifest;
+use trainmesh_testing::torch;
 
 use crate::fixture::{Address, Pod};
 
@@ -100,23 +101,17 @@ impl Rank {
             set("MASTER_PORT", &STORE.to_string()),
             set("RANK", &self.index.to_string()),
             set("PET_NNODES", "2"),
-            set("GLOO_SOCKET_IFNAME", "eth0"),
-            set("OMP_NUM_THREADS", "1"),
-            // The links to these libraries are created by scripts of their packages, which do not run.
-            set("LD_LIBRARY_PATH", "/usr/lib/x86_64-linux-gnu/blas:/usr/lib/x86_64-linux-gnu/lapack"),
         ];
         env.extend(self.service.as_ref().map(|url| set("SERVICE", url)));
-        let container = json!({
-            "name": "pytorch", "image": "trainmesh.test/torch:1", "imagePullPolicy": "Never",
-            "command": ["/usr/bin/python3", "-c", PROGRAM], "env": env, "ports": self.ports,
-            "volumeMounts": [{"name": "packages", "mountPath": "/usr", "readOnly": true}],
-        });
+        let mut container =
+            json!({"name": "pytorch", "command": [torch::PYTHON, "-c", PROGRAM], "env": env, "ports": self.ports});
+        torch::add_torch(&mut container);
         PodManifest::new(&self.name())
             .label("training.kubeflow.org/operator-name", "pytorchjob-controller")
             .label("training.kubeflow.org/job-name", "llama")
             .label("training.kubeflow.org/replica-type", if self.index == 0 { "master" } else { "worker" })
             .label("training.kubeflow.org/replica-index", "0")
             .container(container)
-            .spec("volumes", json!([{"name": "packages", "hostPath": {"path": packages.join("usr")}}]))
+            .spec("volumes", torch::volumes(packages))
     }
 }

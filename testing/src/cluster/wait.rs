@@ -13,13 +13,20 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `probe` until it succeeds and returns its value. Panics when the deadline has passed, with `what` and the last
 /// error, which describes the state that `probe` observed.
-pub fn eventually<T, S: Display>(deadline: Duration, what: &str, mut probe: impl FnMut() -> Result<T, S>) -> T {
+pub fn eventually<T, S: Display>(deadline: Duration, what: &str, probe: impl FnMut() -> Result<T, S>) -> T {
+    match within(deadline, probe) {
+        Ok(found) => found,
+        Err(state) => panic!("timed out after {deadline:?}: {what}; last state: {state}"),
+    }
+}
+
+/// Calls `probe` until it succeeds, or the deadline has passed. Returns its last result.
+pub fn within<T, S>(deadline: Duration, mut probe: impl FnMut() -> Result<T, S>) -> Result<T, S> {
     let end = Instant::now() + deadline;
     loop {
         match probe() {
-            Ok(found) => return found,
-            Err(state) if Instant::now() >= end => panic!("timed out after {deadline:?}: {what}; last state: {state}"),
-            Err(_) => thread::sleep(INTERVAL),
+            Err(_) if Instant::now() < end => thread::sleep(INTERVAL),
+            result => return result,
         }
     }
 }

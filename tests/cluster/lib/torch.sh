@@ -1,7 +1,9 @@
 # shellcheck shell=bash
-# Debian's python3-torch with all packages that it depends on: real ranks, which need no GPU.
+# Debian's python3-torch with all packages that it depends on: real ranks, which need no GPU. Its torchrun meets in etcd, whose
+# API of version 2 later versions than Debian's do not have.
 
 TORCH_IMAGE=trainmesh.test/torch:1
+TORCH_PACKAGES=(python3-torch python3-etcd etcd-server)
 
 # apt_of_empty_system ARGUMENTS…: runs apt-get as on a system without packages. It changes nothing on this one.
 apt_of_empty_system() {
@@ -11,10 +13,10 @@ apt_of_empty_system() {
 # fetch_torch: extracts the packages once for each set of versions, and sets TORCH to the directory.
 fetch_torch() {
   local versions packages package log="$CACHE/torch.log"
-  if ! versions=$(apt_of_empty_system --simulate install python3-torch 2>"$log" | awk '/^Inst/ {print $2, $3}') || [ -z "$versions" ]; then
+  if ! versions=$(apt_of_empty_system --simulate install "${TORCH_PACKAGES[@]}" 2>"$log" | awk '/^Inst/ {print $2, $3}') || [ -z "$versions" ]; then
     note "python3-torch is not in the current package lists; running apt-get update"
     apt-get update >"$log" 2>&1 || { tail -n 5 "$log" >&2; die torch "apt-get update failed" "read the lines above"; }
-    versions=$(apt_of_empty_system --simulate install python3-torch | awk '/^Inst/ {print $2, $3}')
+    versions=$(apt_of_empty_system --simulate install "${TORCH_PACKAGES[@]}" | awk '/^Inst/ {print $2, $3}')
   fi
   TORCH="$CACHE/torch/$(sha256sum <<<"$versions" | cut -c1-12)"
   [ ! -e "$TORCH/complete" ] || return 0
@@ -24,7 +26,7 @@ fetch_torch() {
   mkdir -p "$packages/partial" "$TORCH"/root/usr/{bin,sbin,lib,lib64}
   # The packages expect Debian's merged /usr.
   for package in bin sbin lib lib64; do ln -s "usr/$package" "$TORCH/root/$package"; done
-  apt_of_empty_system -o Dir::Cache::archives="$packages" --download-only install python3-torch >"$log" 2>&1 ||
+  apt_of_empty_system -o Dir::Cache::archives="$packages" --download-only install "${TORCH_PACKAGES[@]}" >"$log" 2>&1 ||
     { tail -n 10 "$log" >&2; die torch "apt-get could not download python3-torch" "read the lines above"; }
   for package in "$packages"/*.deb; do
     dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$TORCH/root" \
