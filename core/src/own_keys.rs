@@ -1,4 +1,5 @@
-//! The labels and annotations of trainmesh: where each has an effect, and its valid values.
+//! The labels and annotations of trainmesh, where each has an effect, and its valid values. Also those with which Istio
+//! selects the pods that it injects.
 //!
 //! Kubernetes accepts any key and value, and does not report a misspelled one. Lint, admission warnings and doctor
 //! report it.
@@ -43,16 +44,23 @@ const KNOWN: [(&str, &[Location]); 15] = [
 /// Values of [`keys::GANG`].
 const GANG_MODES: [&str; 9] =
     ["none", "auto", "native", "volcano", "coscheduling", "kai", "yunikorn", "koordinator", "kueue"];
+/// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
+const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
+/// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one.
+const POD_INJECTION: [&str; 2] = ["true", "false"];
 /// Start of domains that users take for that of [`keys::OWN_PREFIX`].
 const PROJECT: &str = "trainmesh";
 /// Number of keys in [`KNOWN`] that the message about an unknown one lists. All that users set would not fit in a warning.
 const LISTED: usize = 8;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
-/// has an effect or is not a key of trainmesh. [`fabric_problem`] checks the names of fabric profiles.
+/// has an effect or is not a key of trainmesh or of Istio's injection. [`fabric_problem`] checks the names of fabric
+/// profiles.
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
-    let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else { return other_domain(key) };
+    let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else {
+        return injection_problem(location, key, value).or_else(|| other_domain(key));
+    };
     let Some((_, locations)) = KNOWN.iter().find(|(known, _)| *known == key) else {
         return Some(unknown_key(location, key, name));
     };
@@ -74,9 +82,26 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     if expected.contains(&value) || (location, key, value) == (NamespaceLabel, keys::INJECT, scope::DISABLED) {
         return None;
     }
-    let fix = nearest(value, expected)
-        .map_or_else(|| format!("expected {}", one_of(expected)), |near| format!("did you mean {near}?"));
-    Some(format!("{key}={} has no effect: {fix}", excerpt(value)))
+    Some(format!("{key}={} has no effect: {}", excerpt(value), correction(value, expected)))
+}
+
+/// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.
+fn injection_problem(location: Location, key: &str, value: &str) -> Option<String> {
+    let (expected, effect): (&[&str], _) = match (key, location) {
+        (keys::ISTIO_INJECTION, NamespaceLabel) => (&NAMESPACE_INJECTION, "is treated as disabled"),
+        (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect"),
+        _ => return None,
+    };
+    let is_valid = expected.contains(&value);
+    (!is_valid).then(|| format!("{key}={} {effect}: {}", excerpt(value), correction(value, expected)))
+}
+
+/// Returns the valid value that a user may have meant, or all.
+fn correction(value: &str, expected: &[&str]) -> String {
+    match nearest(value, expected) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("expected {}", one_of(expected)),
+    }
 }
 
 /// Returns the reason why the label [`keys::FABRIC`] with this value selects no profile, and the fix.
@@ -245,7 +270,28 @@ mod tests {
         Some("trainmesh.io/fabric has no effect: did you mean trainmesh.dev/fabric?")
     )]
     #[case::key_of_another_domain(PodLabel, "trainmesh.io/team", "a", None)]
-    #[case::key_of_others(PodLabel, "sidecar.istio.io/inject", "x", None)]
+    #[case::key_of_others(PodLabel, "istio.io/dataplane-mode", "x", None)]
+    #[case::injection(NamespaceLabel, "istio-injection", "disabled", None)]
+    #[case::misspelled_injection(
+        NamespaceLabel,
+        "istio-injection",
+        "enable",
+        Some("istio-injection=enable is treated as disabled: did you mean enabled?")
+    )]
+    #[case::injection_of_a_pod(PodLabel, "sidecar.istio.io/inject", "false", None)]
+    #[case::unknown_injection_of_a_pod(
+        PodLabel,
+        "sidecar.istio.io/inject",
+        "no",
+        Some("sidecar.istio.io/inject=no has no effect: expected true or false")
+    )]
+    #[case::misspelled_injection_of_a_pod(
+        PodAnnotation,
+        "sidecar.istio.io/inject",
+        "False",
+        Some("sidecar.istio.io/inject=False has no effect: did you mean false?")
+    )]
+    #[case::injection_label_of_a_pod(PodLabel, "istio-injection", "enable", None)]
     fn entries_without_effect_are_reported(
         #[case] location: Location,
         #[case] key: &str,

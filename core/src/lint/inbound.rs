@@ -15,8 +15,7 @@ impl Inbound {
     /// Returns the captured ports; `None` if the pod has no proxy, or its proxy intercepts no traffic.
     pub(super) fn of(pod: Pod<'_>, injection: Injection) -> Option<Self> {
         let has_proxy = injection == Injection::Expected || pod.proxy().is_some();
-        let intercepts = pod.annotation(keys::INTERCEPTION_MODE) != Some("NONE") && !pod.uses_grpc_agent_template();
-        if !has_proxy || !intercepts || pod.is_gateway() {
+        if !has_proxy || pod.disables_interception() || pod.is_gateway() {
             return None;
         }
         let ports = |key| {

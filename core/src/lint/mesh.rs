@@ -1,12 +1,13 @@
-//! FP021: training traffic that passes through Envoy. The rule `mesh.traffic` reports the same finding if it leaves the
-//! traffic unchanged.
+//! FP021: training traffic that passes through Envoy or ztunnel. The rule `mesh.traffic` reports the same finding if it
+//! leaves the traffic unchanged.
 
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys;
-use crate::pod::Injection;
+use crate::mutate::{Reason, RuleId, Verdict};
+use crate::pod::{Injection, NotInjected};
 use crate::workload;
 
 const MESSAGE: &str =
@@ -16,34 +17,66 @@ const MESSAGE_IF_EXCLUDED: &str =
     "NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false";
 const FIX_IF_EXCLUDED: &str = "opt the pod in, label it sidecar.istio.io/inject=false, or set its annotations \
                                traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\"";
+const MESSAGE_IN_AMBIENT: &str =
+    "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
+const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
 const FIELD: &str = "/metadata/annotations";
 
-/// FP021: the traffic of a training job passes through Envoy.
+/// Proxy that redirects the connections of a pod.
+enum Redirection {
+    /// Envoy in the pod.
+    Sidecar,
+    /// ztunnel of the node.
+    Ambient,
+}
+
+/// FP021: the traffic of a training job passes through a proxy.
 pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     check_input(context.input, findings);
 }
 
 /// Runs FP021 without a [`CheckContext`].
 pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
-    if is_captured(input) {
-        // Assumed labels do not prove that the cluster has Istio.
-        let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
-        if input.is_excluded() {
-            findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
-        } else {
-            findings.push_as(severity, FIELD, MESSAGE);
+    match redirection(input).filter(|_| is_rank(input) && !is_decided(input)) {
+        None => {}
+        // The effect of ztunnel was not measured.
+        Some(Redirection::Ambient) => {
+            findings.push_with_fix(Severity::Info, FIELD, MESSAGE_IN_AMBIENT, FIX_IN_AMBIENT);
+        }
+        Some(Redirection::Sidecar) => {
+            // Assumed labels do not prove that the cluster has Istio.
+            let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
+            if input.is_excluded() {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
+            } else {
+                findings.push_as(severity, FIELD, MESSAGE);
+            }
         }
     }
 }
 
-/// Returns true if the pod communicates with other pods of its job through a proxy, and neither a label nor an
-/// annotation configures its traffic.
-fn is_captured(input: &LintInput<'_>) -> bool {
-    let LintInput { pod, labels, injection, .. } = *input;
+/// Returns the proxy that redirects the connections of the pod, unless an annotation configures which.
+fn redirection(input: &LintInput<'_>) -> Option<Redirection> {
+    let pod = input.pod;
+    if input.injection == Injection::NotExpected(NotInjected::Ambient) {
+        return Some(Redirection::Ambient);
+    }
+    let has_proxy = input.injection == Injection::Expected || pod.proxy().is_some();
+    let is_captured = has_proxy && !pod.configures_traffic() && !pod.disables_interception();
+    is_captured.then_some(Redirection::Sidecar)
+}
+
+/// Returns true if the pod communicates with other pods of its job.
+fn is_rank(input: &LintInput<'_>) -> bool {
+    input.member.is_some_and(|member| workload::has_training_peers(input.pod, member, input.replicas))
+}
+
+/// Returns true if a label selects the traffic mode, or the rule `mesh.traffic` has applied one or reports why it has not.
+fn is_decided(input: &LintInput<'_>) -> bool {
+    let LintInput { pod, labels, rules, .. } = *input;
     let has_label = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
+    let mut decisions = rules.iter().filter(|rule| rule.rule == RuleId::MeshTraffic);
     // The label affects only pods that are opted in.
-    let is_labeled = has_label && !input.is_excluded();
-    let has_proxy = || injection == Injection::Expected || pod.proxy().is_some();
-    let has_peers = || input.member.is_some_and(|member| workload::has_training_peers(pod, member, input.replicas));
-    !is_labeled && has_proxy() && !pod.configures_traffic() && has_peers()
+    has_label && !input.is_excluded()
+        || decisions.any(|rule| rule.outcome != Verdict::Skipped || rule.reason == Reason::PeersUnknown)
 }

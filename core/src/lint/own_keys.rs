@@ -1,4 +1,4 @@
-//! FP045: labels and annotations under `trainmesh.dev/` that have no effect.
+//! FP045: labels and annotations of trainmesh and of Istio's injection that have no effect.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) struct KeyScope {
     pub(crate) injection: Injection,
 }
 
-/// FP045: a label or annotation of trainmesh that has no effect.
+/// FP045: a label or annotation that has no effect.
 pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let input = context.input;
     let scope = KeyScope { rules_run: !input.is_excluded(), injection: input.injection };

@@ -11,7 +11,7 @@ use crate::mesh_objects::{MeshObjects, Service};
 use crate::mutate::{Reason, RuleId, applied_rules};
 use crate::names::join_names;
 use crate::pod::{ContainerKind, Injection, Pod};
-use crate::workload;
+use crate::workload::{self, PodIdentity};
 
 /// Field of findings about capture.
 const ANNOTATIONS: &str = "/metadata/annotations";
@@ -130,7 +130,10 @@ fn texts(pod: Pod<'_>) -> Vec<&str> {
 pub(super) fn service_without_ports(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { pod, cluster, member, injection, replicas, .. } = *input;
     let is_captured = Inbound::of(pod, injection).is_some_and(|inbound| inbound.captures_by_default());
-    let member = member.filter(|member| workload::has_training_peers(pod, *member, replicas));
+    // The groups of a LeaderWorkerSet count as serving, but communicate like those of a training job.
+    let is_group =
+        |member: &PodIdentity<'_>| !member.training && member.kind.gang.portless_service && workload::shows_peers(pod);
+    let member = member.filter(|member| is_group(member) || workload::has_training_peers(pod, *member, replicas));
     let Some(member) = member.filter(|_| is_captured && cluster.mesh.requires_mtls(pod)) else { return };
     let mut services = cluster.mesh.services_of(pod);
     let found = services.find(|service| service.is_headless && service.port_count() == 0);

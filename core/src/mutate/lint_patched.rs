@@ -6,7 +6,7 @@ use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::{CheckId, Profile};
 use crate::finding::{Finding, Severity};
 use crate::lint::{self, KeyScope, LintInput};
-use crate::pod::{Pod, predict_injection};
+use crate::pod::{Injection, NotInjected, Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
 
@@ -23,33 +23,33 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
     if exemption(original).is_some() {
         return Vec::new();
     }
+    let input = || LintInput { rules, ..lint_input(original, Pod::new(pod.patched()), snapshot) };
     let profile = selected_profile(original, snapshot);
+    let injection = predict_injection(original, snapshot.namespace, snapshot.namespace_labels);
     let uses_fabric = |pod| lint::uses_fabric(pod, profile, snapshot.cluster.claims);
     let is_checked = snapshot.mode != Mode::IstioAux && fabric.enabled;
     let mut findings =
         if is_checked && (uses_fabric(original) || pod.changes_spec() && uses_fabric(Pod::new(pod.patched()))) {
-            let input = LintInput { rules, ..lint_input(original, Pod::new(pod.patched()), snapshot) };
             let is_selected = |check| !NOT_SELECTED.contains(&check) && !lint::MESH.contains(&check);
-            lint::lint_selected(&input, &fabric.lint, is_selected)
+            lint::lint_selected(&input(), &fabric.lint, is_selected)
         } else {
-            let Snapshot { namespace, namespace_labels: labels, .. } = *snapshot;
-            let scope = KeyScope { rules_run: true, injection: predict_injection(original, namespace, labels) };
-            lint::keys_without_effect(original, labels, scope, &fabric.lint)
+            let scope = KeyScope { rules_run: true, injection };
+            lint::keys_without_effect(original, snapshot.namespace_labels, scope, &fabric.lint)
         };
-    if snapshot.labels_assumed {
-        findings.extend(captured_traffic_info(original, Pod::new(pod.patched()), snapshot));
+    if snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient) {
+        findings.extend(captured_traffic_info(&input(), snapshot));
     }
     findings.sort_by_key(|finding| (finding.severity, finding.code));
     findings
 }
 
-/// Returns the finding about captured traffic if its severity is info, as for assumed labels. The rule `mesh.traffic`
-/// omits such findings.
-fn captured_traffic_info(original: Pod<'_>, pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
+/// Returns the finding about captured traffic if its severity is info, as for assumed labels and in the ambient mesh. The
+/// rule `mesh.traffic` omits such findings.
+fn captured_traffic_info(input: &LintInput<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
     if snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {
         return None;
     }
-    let finding = lint::captured_traffic(&lint_input(original, pod, snapshot), &snapshot.config.fabric.lint)?;
+    let finding = lint::captured_traffic(input, &snapshot.config.fabric.lint)?;
     (finding.severity == Severity::Info).then_some(finding)
 }
 

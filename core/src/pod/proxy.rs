@@ -8,6 +8,8 @@ use crate::keys;
 
 /// Name of the proxy container in all injection templates of Istio.
 pub(super) const PROXY_CONTAINER: &str = "istio-proxy";
+/// Value of [`keys::INTERCEPTION_MODE`] with which the proxy redirects no connections.
+const NO_INTERCEPTION: &str = "NONE";
 
 /// The proxy of an injected pod.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,13 @@ impl<'a> Pod<'a> {
     pub fn uses_grpc_agent_template(self) -> bool {
         self.annotation(keys::INJECT_TEMPLATES)
             .is_some_and(|templates| templates.split(',').any(|template| template.trim() == "grpc-agent"))
+    }
+
+    /// Returns true if the proxy redirects no connections of the pod: its interception mode is `NONE`, or the template
+    /// `grpc-agent` renders it without Envoy.
+    #[must_use]
+    pub fn disables_interception(self) -> bool {
+        self.annotation(keys::INTERCEPTION_MODE) == Some(NO_INTERCEPTION) || self.uses_grpc_agent_template()
     }
 
     /// Returns true if the pod's annotation requests a native sidecar. Istio applies its default to an empty value and

@@ -2,6 +2,8 @@
 
 use rstest::rstest;
 
+use trainmesh_core::mutate::{Reason, RuleId, Verdict};
+
 use super::scenario::{Scenario, check, pod, train};
 
 const RDMA: &str = "resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}";
@@ -55,6 +57,11 @@ fn trainer(metadata: &str, labels: &str) -> Scenario {
     ))
 }
 
+/// Returns a pod of a job in the mesh, about whose traffic the rule has decided.
+fn decided(outcome: Verdict, reason: Reason) -> Scenario {
+    trainer("", "").labelled("istio-injection", "enabled").decided(RuleId::MeshTraffic, outcome, reason, "")
+}
+
 #[rstest]
 #[case::captured(
     trainer("", "").labelled("istio-injection", "enabled"),
@@ -67,6 +74,30 @@ fn trainer(metadata: &str, labels: &str) -> Scenario {
     None
 )]
 #[case::opted_out(trainer("", ", sidecar.istio.io/inject: 'false'").labelled("istio-injection", "enabled"), None)]
+#[case::not_intercepted(
+    trainer(", annotations: {sidecar.istio.io/interceptionMode: NONE}", "").labelled("istio-injection", "enabled"),
+    None
+)]
+#[case::ambient(
+    trainer("", "").labelled("istio.io/dataplane-mode", "ambient"),
+    Some("ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does")
+)]
+#[case::excluded_from_ambient(
+    trainer("", ", istio.io/dataplane-mode: none").labelled("istio.io/dataplane-mode", "ambient"),
+    None
+)]
+#[case::ambient_with_label(
+    trainer("", ", trainmesh.dev/mesh-traffic: direct").labelled("istio.io/dataplane-mode", "ambient"),
+    None
+)]
+#[case::not_training_in_ambient(train(RDMA).labelled("istio.io/dataplane-mode", "ambient"), None)]
+#[case::mode_of_the_configuration(decided(Verdict::Applied, Reason::TrafficDirect), None)]
+#[case::refused_mode(decided(Verdict::Refused, Reason::PodCidrsMissing), None)]
+#[case::unknown_peers(decided(Verdict::Skipped, Reason::PeersUnknown), None)]
+#[case::default_mode(
+    decided(Verdict::Skipped, Reason::TrafficLeft),
+    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
+)]
 #[case::not_training(train(RDMA).labelled("istio-injection", "enabled"), None)]
 fn fp021_training_through_envoy(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP021", scenario, expected);

@@ -147,6 +147,17 @@ const PLAIN: &str = "headless Service ranks has no ports: Envoy sends plain text
 const OF_JOBSET: &str =
     "headless Service of the JobSet has no ports: Envoy sends plain text, which STRICT mTLS rejects";
 
+const OF_LEADER_WORKER_SET: &str =
+    "headless Service of the LeaderWorkerSet has no ports: Envoy sends plain text, which STRICT mTLS rejects";
+
+fn leader(annotations: &str) -> Scenario {
+    let text = format!(
+        "{{metadata: {{labels: {{leaderworkerset.sigs.k8s.io/name: a, leaderworkerset.sigs.k8s.io/worker-index: '0'}}, \
+          annotations: {{leaderworkerset.sigs.k8s.io/size: '2', {annotations}}}}}, spec: {{containers: [{{name: serve}}]}}}}"
+    );
+    pod(&text).labelled("istio-injection", "enabled")
+}
+
 fn job_set(annotations: &str) -> Scenario {
     let text = format!(
         "{{metadata: {{labels: {{jobset.sigs.k8s.io/jobset-name: a, jobset.sigs.k8s.io/replicatedjob-name: w}}, \
@@ -158,6 +169,8 @@ fn job_set(annotations: &str) -> Scenario {
 #[rstest]
 #[case::of_the_manifest(train("", "", TORCH).mesh(&[&headless("ranks", "app: train", ""), &peer_authentication("STRICT")]), Some(PLAIN))]
 #[case::of_the_operator(job_set("").mesh(&[&peer_authentication("STRICT")]), Some(OF_JOBSET))]
+#[case::of_a_leader_worker_set(leader("").mesh(&[&peer_authentication("STRICT")]), Some(OF_LEADER_WORKER_SET))]
+#[case::of_an_uncaptured_leader_worker_set(leader(NONE).mesh(&[&peer_authentication("STRICT")]), None)]
 #[case::permissive(job_set("").mesh(&[&peer_authentication("PERMISSIVE")]), None)]
 #[case::unknown_mode(job_set(""), None)]
 #[case::with_ports(train("", "", TORCH).mesh(&[&headless("ranks", "app: train", "{port: 29500}"), &peer_authentication("STRICT")]), None)]

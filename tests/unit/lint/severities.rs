@@ -67,6 +67,7 @@ fn trainer() -> Scenario {
 #[case::device_files_of_the_node("FP019", mount("resources: {}", "privileged: false"), "W")]
 #[case::device_files_when_privileged("FP019", mount("resources: {}", "privileged: true"), "")]
 #[case::captured_traffic("FP021", trainer().labelled("istio-injection", "enabled"), "W")]
+#[case::traffic_in_ambient("FP021", trainer().labelled("istio.io/dataplane-mode", "ambient"), "I")]
 #[case::captured_traffic_if_labels_are_assumed("FP021", trainer().labelled("istio-injection", "enabled").assumed(), "I")]
 #[case::algorithm("FP026", env(&[("NCCL_ALGO", "Tree")]), "W")]
 #[case::algorithm_of_one_command("FP026", train("command: [sh, -c, 'mpirun -x NCCL_ALGO=Tree all_reduce_perf']"), "I")]

@@ -25,7 +25,7 @@ impl MeshRecord {
         let requests_hold = || proxy.rendered_hold() == Some(true) || annotation_requests_hold(pod);
         Self {
             lacks_hold: proxy.kind == ProxyKind::Classic && !proxy.holds_application() && requests_hold(),
-            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.configures_traffic(),
+            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && !pod.configures_traffic(),
             has_peers: identity.is_some_and(|member| workload::has_training_peers(pod, member, None)),
         }
     }

@@ -9,11 +9,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(21),
         severity: Severity::Warning,
-        title: "training traffic through Envoy",
+        title: "training traffic through Envoy or ztunnel",
         why: "NCCL and Gloo open ports that cannot be listed in advance, and use their own protocols. The proxy \
-              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. If \
-              neither the manifests nor --namespace-labels nor --cluster provide the labels of the namespace, they are \
-              assumed, and the severity is information.",
+              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. The \
+              severity is information if the labels of the namespace are assumed, because neither the manifests nor \
+              --namespace-labels nor --cluster provide them, and in the ambient mesh, whose ztunnel accepts connections \
+              alike.",
         fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: direct (trainmesh doctor suggests the ranges that it \
               needs), or disableCapture",
         example: Example {

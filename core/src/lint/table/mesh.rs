@@ -100,7 +100,8 @@ spec:
         why: "Istio creates no listener for a Service without ports. Envoy passes connections to its pods through in \
               plain text, and their proxies reject them under STRICT mTLS. The operators of MPIJob, JobSet, TrainJob and \
               LeaderWorkerSet create such Services.",
-        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: direct",
+        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: direct; for a LeaderWorkerSet, which counts as \
+              serving: disableCapture",
         example: Example {
             given: "in a namespace with Istio injection and a PeerAuthentication with the mode STRICT",
             wrong: r#"metadata:

@@ -9,9 +9,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: OWN_KEYS,
         severity: Severity::Warning,
-        title: "a label or annotation under trainmesh.dev/ that has no effect",
+        title: "a label or annotation of trainmesh or of Istio's injection that has no effect",
         why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not support, and \
-          a label that is written as an annotation: the pod or namespace is treated as if the key were absent.",
+          a label that is written as an annotation: the pod or namespace is treated as if the key were absent. Istio does \
+              not inject the pods of a namespace whose label istio-injection has another value than enabled, and ignores \
+              values of sidecar.istio.io/inject other than true and false.",
         fix: "correct or remove it",
         example: Example {
             given: "",

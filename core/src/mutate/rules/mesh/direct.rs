@@ -59,7 +59,10 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
             warning: "ztunnel redirects the pod: label it istio.io/dataplane-mode=none".to_owned(),
         });
     }
-    if let Some(cause) = interception_off(context) {
+    if pod.disables_interception() {
+        let has_no_envoy = pod.uses_grpc_agent_template();
+        let mode = "sidecar.istio.io/interceptionMode is NONE";
+        let cause = if has_no_envoy { "the template grpc-agent has no Envoy" } else { mode };
         return RuleDecision::skipped(Reason::InterceptionOff).with_detail(cause);
     }
     plan_direct(context, member, plan).unwrap_or_else(refused)
@@ -124,14 +127,6 @@ fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Pl
         ClientTls::KeptMutual => decision.with_warning(KEPT_MUTUAL),
         ClientTls::Disabled | ClientTls::Unchanged => decision,
     })
-}
-
-/// Returns why the proxy intercepts no traffic of the pod.
-fn interception_off(context: &RuleContext<'_>) -> Option<&'static str> {
-    if context.pod.annotation(keys::INTERCEPTION_MODE) == Some("NONE") {
-        return Some("sidecar.istio.io/interceptionMode is NONE");
-    }
-    context.pod.uses_grpc_agent_template().then_some("the template grpc-agent has no Envoy")
 }
 
 fn refused(refusal: Refusal) -> RuleDecision {

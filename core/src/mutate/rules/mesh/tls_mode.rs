@@ -30,7 +30,7 @@ pub(super) fn disable(context: &RuleContext<'_>, plan: &mut Plan) -> ClientTls {
     let pod = context.pod;
     // With mode `NONE`, Envoy may terminate mTLS on ports of its own (`ingress` of a Sidecar). The grpc-agent template
     // has no Envoy: the application terminates mTLS.
-    if pod.annotation(keys::INTERCEPTION_MODE) == Some("NONE") || pod.uses_grpc_agent_template() {
+    if pod.disables_interception() {
         return ClientTls::Unchanged;
     }
     match pod.label(keys::TLS_MODE) {
