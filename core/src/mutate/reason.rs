@@ -107,7 +107,7 @@ codes! {
         /// Configuration: `mesh.podCIDRs` is empty.
         PodCidrsMissing => "mesh.podCIDRs is not configured",
         /// The injector would reject the pod because of a capture annotation of the user.
-        CaptureAnnotationInvalid => "Istio's injector rejects a traffic.sidecar.istio.io annotation of the pod",
+        CaptureAnnotationInvalid => "Istio's injector rejects an annotation of the pod about capture",
         /// The annotation cannot be parsed.
         MeshPortsInvalid => "the annotation trainmesh.dev/mesh-ports is not a list of ports",
         /// An annotation of the user captures a port on which the pods of the job communicate.

@@ -18,8 +18,8 @@ pub enum MemberPort {
 
 /// Environment variables of torch, which users also set in pods of other kinds.
 const TORCH: [&str; 3] = ["MASTER_PORT", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT"];
-/// Options of torchrun that contain a port.
-const TORCHRUN_OPTIONS: [&str; 2] = ["--master-port", "--rdzv-endpoint"];
+/// Options of torchrun, of `DeepSpeed` and of `accelerate launch` that contain a port.
+const LAUNCHER_OPTIONS: [&str; 3] = ["--master-port", "--rdzv-endpoint", "--main-process-port"];
 
 /// The environment variables of all kinds.
 static VARIABLES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -40,7 +40,7 @@ pub fn member_ports(pod: Pod<'_>, member: PodIdentity<'_>) -> Vec<u16> {
     for container in pod.containers().filter(|container| container.kind == ContainerKind::App) {
         let variables = container.env_names().filter(|name| VARIABLES.contains(name));
         ports.extend(variables.filter_map(|name| trailing_port(container.env(name)?)));
-        ports.extend(torchrun_ports(container));
+        ports.extend(command_ports(container));
         let is_declared = |name: Option<&str>, number: u16| {
             declared.iter().any(|port| match *port {
                 MemberPort::Named(known) => name == Some(known),
@@ -60,15 +60,17 @@ fn trailing_port(text: &str) -> Option<u16> {
     text.rsplit(':').next()?.trim().parse().ok()
 }
 
-/// Returns the ports in torchrun's options, also within a command for a shell.
-fn torchrun_ports(container: Container<'_>) -> impl Iterator<Item = u16> {
-    let is_option = |word: &str| TORCHRUN_OPTIONS.iter().any(|option| word.replace('_', "-") == *option);
+/// Returns the ports in the options of launchers and in the variables of torch that a command sets, also within a command
+/// for a shell. Ports that a shell computes are not known.
+fn command_ports(container: Container<'_>) -> impl Iterator<Item = u16> {
+    let is_option = |word: &str| word.starts_with("--") && LAUNCHER_OPTIONS.contains(&word.replace('_', "-").as_str());
+    let sets_port = move |word: &str| TORCH.contains(&word) || is_option(word);
     let mut words =
         container.command_line().flat_map(|text| text.split(|next: char| next.is_whitespace() || next == '='));
     std::iter::from_fn(move || {
         while let Some(word) = words.next() {
-            if is_option(word) {
-                return Some(words.next().and_then(|value| trailing_port(value.trim_matches(['"', '\'']))));
+            if sets_port(word) {
+                return Some(words.next().and_then(|value| trailing_port(value.trim_matches(['"', '\'', ';']))));
             }
         }
         None
@@ -111,6 +113,12 @@ mod tests {
     #[case::options("batch/v1", "Job", json!({"command": ["torchrun", "--master_port=29502", "--rdzv-endpoint", "a:29401"]}), &[29401, 29502])]
     #[case::options_of_a_shell("batch/v1", "Job", json!({"args": ["exec torchrun --rdzv_endpoint=\"$HOST:29402\" train.py"]}), &[29402])]
     #[case::a_variable_as_port("batch/v1", "Job", json!({"args": ["torchrun --master-port $PORT"]}), &[])]
+    #[case::accelerate("batch/v1", "Job", json!({"args": ["accelerate launch --main_process_port 29503 train.py"]}), &[29503])]
+    #[case::deepspeed("batch/v1", "Job", json!({"command": ["deepspeed", "--master_port", "29504"]}), &[29504])]
+    #[case::exported("batch/v1", "Job", json!({"args": ["export MASTER_PORT=29505; torchrun train.py"]}), &[29505])]
+    #[case::set_for_a_program("batch/v1", "Job", json!({"args": ["MASTER_PORT='29506' python train.py"]}), &[29506])]
+    #[case::computed("batch/v1", "Job", json!({"args": ["export MASTER_PORT=${MASTER_PORT:-29507}; python train.py"]}), &[])]
+    #[case::another_variable("batch/v1", "Job", json!({"args": ["export API_PORT=8080; python train.py"]}), &[])]
     fn ports_of_members(#[case] version: &str, #[case] kind: &str, #[case] container: Value, #[case] expected: &[u16]) {
         let kind = find(version, kind).unwrap();
         let member = PodIdentity { kind, workload: "a", role: None, index: Some(0), training: true };

@@ -98,6 +98,16 @@ fn both_directions_are_planned(#[case] pod: Value, #[case] written: Value, #[cas
 #[case::no_job(pod(json!({})), "NotTraining")]
 #[case::a_deployment(pod(json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a-1", "controller": true}]})), "NotTraining")]
 #[case::one_pod(with_containers(json!({}), json!([{"name": "a", "env": [{"name": "PET_NNODES", "value": "1"}]}])), "PeersUnknown")]
+#[case::leader_worker_set(
+    pod(json!({"labels": {"leaderworkerset.sigs.k8s.io/name": "a", "leaderworkerset.sigs.k8s.io/worker-index": "0"},
+        "annotations": {"leaderworkerset.sigs.k8s.io/size": "2"}})),
+    "NotTraining"
+)]
+// It calls only the head, whose port for the dashboard stays captured.
+#[case::submitter_of_a_ray_job(
+    pod(json!({"labels": {"ray.io/originated-from-cr-name": "a", "ray.io/originated-from-crd": "RayJob"}})),
+    "PeersUnknown"
+)]
 // The second pod of a job shows that it is not alone, but the first does not: a half of the job would be direct.
 #[case::only_the_index(with_containers(json!({}), json!([{"name": "a"}])), "PeersUnknown")]
 #[case::no_interception(annotated(INTERCEPTION, "NONE"), "InterceptionOff")]
@@ -175,6 +185,12 @@ fn a_manually_injected_pod_is_skipped() {
     "65536",
     "CaptureAnnotationInvalid",
     r#"includeInboundPorts contains "65536": expected a port"#
+)]
+#[case::interception_mode(
+    INTERCEPTION,
+    "redirect",
+    "CaptureAnnotationInvalid",
+    r#"sidecar.istio.io/interceptionMode contains "redirect": expected REDIRECT, TPROXY or NONE"#
 )]
 #[case::signed_port(
     "traffic.sidecar.istio.io/excludeOutboundPorts",

@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use crate::cidr::Cidr;
+use crate::hint::one_of;
 use crate::keys;
 use crate::mutate::Reason;
 use crate::own_keys::excerpt;
@@ -9,6 +10,8 @@ use crate::pod::Pod;
 
 /// Value with which an annotation selects everything.
 const ALL: &str = "*";
+/// Interception modes that the injector accepts (istio/istio 0098d99, `pkg/kube/inject/validate.go`).
+const MODES: [&str; 3] = ["REDIRECT", "TPROXY", "NONE"];
 
 /// The capture annotations of a pod.
 pub(super) struct CaptureAnnotations<'a> {
@@ -39,13 +42,16 @@ impl<'a> CaptureAnnotations<'a> {
     /// # Errors
     /// Returns a refusal that names the first invalid annotation.
     pub(super) fn parse(pod: Pod<'a>) -> Result<Self, Refusal> {
-        list(pod, keys::EXCLUDE_OUTBOUND_PORTS, "port", parse_port)?;
+        list(pod, keys::EXCLUDE_OUTBOUND_PORTS, "a port", parse_port)?;
+        if let Some(mode) = pod.annotation(keys::INTERCEPTION_MODE).filter(|mode| !MODES.contains(mode)) {
+            return Err(invalid(keys::INTERCEPTION_MODE, mode, &one_of(&MODES)));
+        }
         Ok(Self {
-            included_ports: selection(pod, keys::INCLUDE_INBOUND_PORTS, "port", parse_port)?,
-            excluded_ports: list(pod, keys::EXCLUDE_INBOUND_PORTS, "port", parse_port)?,
-            included_ranges: selection(pod, keys::INCLUDE_OUTBOUND_RANGES, "CIDR", Cidr::parse)?,
+            included_ports: selection(pod, keys::INCLUDE_INBOUND_PORTS, "a port", parse_port)?,
+            excluded_ports: list(pod, keys::EXCLUDE_INBOUND_PORTS, "a port", parse_port)?,
+            included_ranges: selection(pod, keys::INCLUDE_OUTBOUND_RANGES, "a CIDR", Cidr::parse)?,
             excluded_text: pod.annotation(keys::EXCLUDE_OUTBOUND_RANGES).unwrap_or_default(),
-            excluded_ranges: list(pod, keys::EXCLUDE_OUTBOUND_RANGES, "CIDR", Cidr::parse)?,
+            excluded_ranges: list(pod, keys::EXCLUDE_OUTBOUND_RANGES, "a CIDR", Cidr::parse)?,
         })
     }
 }
@@ -81,6 +87,6 @@ fn list<T>(pod: Pod<'_>, key: &str, expected: &str, parse: fn(&str) -> Option<T>
 
 fn invalid(key: &str, item: &str, expected: &str) -> Refusal {
     let name = key.strip_prefix(keys::TRAFFIC_PREFIX).unwrap_or(key);
-    let problem = format!("{name} contains {:?}: expected a {expected}", excerpt(item));
+    let problem = format!("{name} contains {:?}: expected {expected}", excerpt(item));
     Refusal { reason: Reason::CaptureAnnotationInvalid, detail: problem.clone(), warning: problem }
 }
