@@ -35,6 +35,7 @@ mod lint;
 mod live_pod;
 mod manifest_text;
 mod many_documents;
+mod mesh_checks;
 mod nccl_table;
 mod no_cluster;
 mod partial_fabric;

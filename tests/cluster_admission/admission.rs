@@ -13,6 +13,7 @@ mod faulty_webhook;
 mod mesh_objects;
 mod ordering;
 mod others;
+mod pod_network;
 mod preview;
 mod relay;
 mod reload;

@@ -144,6 +144,60 @@ mod tests {
         assert_eq!(found, [("FP052", message)]);
     }
 
+    fn strict() -> Value {
+        json!({"apiVersion": "security.istio.io/v1", "kind": "PeerAuthentication",
+            "metadata": {"namespace": "team-a", "name": "default"}, "spec": {"mtls": {"mode": "STRICT"}}})
+    }
+
+    /// Returns a pod of a `JobSet` of two pods.
+    fn rank(annotations: &Value) -> Value {
+        let mut annotations = annotations.clone();
+        annotations["jobset.sigs.k8s.io/global-replicas"] = "2".into();
+        let labels = json!({"jobset.sigs.k8s.io/jobset-name": "a", "jobset.sigs.k8s.io/replicatedjob-name": "w"});
+        json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": {"containers": [{"name": "a"}]}})
+    }
+
+    /// Returns an injected pod that waits before its main container starts.
+    fn waiting(is_native: bool) -> Value {
+        let status =
+            if is_native { r#"{"initContainers":["istio-proxy"]}"# } else { r#"{"containers":["istio-proxy"]}"# };
+        let (mut initial, mut main) = (vec![json!({"name": "wait-gcs-ready"})], vec![json!({"name": "ray-worker"})]);
+        if is_native {
+            initial.insert(0, json!({"name": "istio-proxy", "restartPolicy": "Always"}));
+        } else {
+            main.push(json!({"name": "istio-proxy"}));
+        }
+        json!({"metadata": {"annotations": {"sidecar.istio.io/status": status}},
+            "spec": {"initContainers": initial, "containers": main}})
+    }
+
+    #[rstest]
+    #[case::strict("FP055", rank(&json!({})), true)]
+    #[case::direct("FP055", rank(&json!({"traffic.sidecar.istio.io/includeInboundPorts": ""})), false)]
+    #[case::hook_in_ambient(
+        "FP056",
+        json!({"metadata": {"annotations": {"ambient.istio.io/redirection": "enabled"}}, "spec": {"containers": [
+            {"name": "a", "lifecycle": {"postStart": {"exec": {"command": ["wait"]}}}}]}}),
+        true
+    )]
+    #[case::hook_beside_a_sidecar(
+        "FP056",
+        json!({"spec": {"containers": [{"name": "a", "lifecycle": {"postStart": {"exec": {"command": ["wait"]}}}}]}}),
+        false
+    )]
+    #[case::limits("FP057", json!({"spec": {"resources": {"limits": {"cpu": "8"}}, "containers": [{"name": "a"}]}}), true)]
+    #[case::requests("FP057", json!({"spec": {"resources": {"requests": {"cpu": "8"}}, "containers": [{"name": "a"}]}}), false)]
+    #[case::classic("FP059", waiting(false), true)]
+    #[case::native("FP059", waiting(true), false)]
+    fn pods_are_checked(#[case] code: &str, #[case] pod: Value, #[case] expected: bool) {
+        let mut objects = MeshObjects::default();
+        assert!(objects.add(&strict(), "team-a"));
+        let state = MeshState { objects, pods: vec![("team-a".to_owned(), pod)], ..MeshState::default() };
+        let (codes, found) = check(&state, &namespaces(), &LintSettings::default());
+        assert_eq!(found.iter().any(|finding| finding.code == code), expected, "{found:?}");
+        assert_eq!(codes.is_empty(), expected, "{codes:?}");
+    }
+
     #[rstest]
     #[case::small(10, 2, 500, None)]
     #[case::many_ports(2_500, 2, 20, Some("5000 listeners in each of 20 proxies"))]

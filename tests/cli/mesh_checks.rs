@@ -1,0 +1,105 @@
+//! The checks about the mesh in `lint` and in `preview`: each with a manifest that has the problem, and one that almost has.
+
+use std::io::Write as _;
+
+use rstest::rstest;
+use trainmesh_testing::cli::trainmesh;
+
+const SIDECARS: &str = "trainmesh.dev/inject=enabled,istio-injection=enabled";
+const AMBIENT: &str = "trainmesh.dev/inject=enabled,istio.io/dataplane-mode=ambient";
+const DIRECT: &str = "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=direct";
+/// `mesh.traffic` of the configuration selects the mode.
+const CONFIGURED: &str = "mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}";
+/// A label selects the mode.
+const RANGES: &str = "mesh: {podCIDRs: [10.244.0.0/16]}";
+const DEFAULT: &str = "mesh: {}";
+
+/// Returns a `PeerAuthentication` for all namespaces, and a `JobSet` of two pods.
+fn job_set(mode: &str) -> String {
+    format!(
+        "\
+apiVersion: security.istio.io/v1
+kind: PeerAuthentication
+metadata: {{name: default, namespace: istio-system}}
+spec: {{mtls: {{mode: {mode}}}}}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {{name: llama}}
+spec:
+  replicatedJobs:
+  - name: workers
+    template:
+      spec:
+        parallelism: 2
+        completions: 2
+        template: {{spec: {{containers: [{{name: train, image: i}}]}}}}
+"
+    )
+}
+
+/// Returns a pod with these metadata and fields.
+fn pod(metadata: &str, spec: &str) -> String {
+    format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a, {metadata}}}\nspec: {{{spec}}}\n")
+}
+
+/// Returns a pod of Ray, and a headless Service with this number of ports.
+fn ray(ports: u16) -> String {
+    let ports: Vec<String> = (1..=ports).map(|port| format!("{{name: p{port}, port: {port}}}")).collect();
+    let pod = pod("labels: {ray.io/cluster: a}", "containers: [{name: ray, image: i}]");
+    format!(
+        "{pod}---\napiVersion: v1\nkind: Service\nmetadata: {{name: ray}}\nspec: {{clusterIP: None, selector: \
+         {{ray.io/cluster: a}}, ports: [{}]}}\n",
+        ports.join(", ")
+    )
+}
+
+fn hook() -> String {
+    pod("", "containers: [{name: a, image: i, lifecycle: {postStart: {exec: {command: [wait]}}}}]")
+}
+
+fn limits() -> String {
+    pod("", "resources: {limits: {cpu: '8'}}, containers: [{name: a, image: i}]")
+}
+
+fn waiting(native: bool) -> String {
+    pod(
+        &format!("annotations: {{sidecar.istio.io/nativeSidecar: '{native}'}}"),
+        "initContainers: [{name: wait-gcs-ready, image: i}], containers: [{name: a, image: i}]",
+    )
+}
+
+#[rstest]
+#[case::captured("FP021", SIDECARS, DEFAULT, job_set("PERMISSIVE"), true)]
+#[case::captured_in_ambient("FP021", AMBIENT, DEFAULT, job_set("PERMISSIVE"), true)]
+#[case::direct("FP021", DIRECT, RANGES, job_set("PERMISSIVE"), false)]
+#[case::direct_by_the_configuration("FP021", SIDECARS, CONFIGURED, job_set("PERMISSIVE"), false)]
+#[case::refused_in_ambient("FP021", AMBIENT, CONFIGURED, job_set("PERMISSIVE"), false)]
+#[case::strict("FP055", SIDECARS, DEFAULT, job_set("STRICT"), true)]
+#[case::permissive("FP055", SIDECARS, DEFAULT, job_set("PERMISSIVE"), false)]
+#[case::strict_and_direct("FP055", DIRECT, RANGES, job_set("STRICT"), false)]
+#[case::strict_and_direct_by_the_configuration("FP055", SIDECARS, CONFIGURED, job_set("STRICT"), false)]
+#[case::hook_in_ambient("FP056", AMBIENT, DEFAULT, hook(), true)]
+#[case::hook_beside_a_sidecar("FP056", SIDECARS, DEFAULT, hook(), false)]
+#[case::limits("FP057", SIDECARS, DEFAULT, limits(), true)]
+#[case::limits_without_a_sidecar("FP057", AMBIENT, DEFAULT, limits(), false)]
+#[case::many_ports("FP058", SIDECARS, DEFAULT, ray(1_000), true)]
+#[case::fewer_ports("FP058", SIDECARS, DEFAULT, ray(999), false)]
+#[case::before_a_classic_sidecar("FP059", SIDECARS, DEFAULT, waiting(false), true)]
+#[case::after_a_native_sidecar("FP059", SIDECARS, DEFAULT, waiting(true), false)]
+fn lint_and_preview_agree(
+    #[case] code: &str,
+    #[case] labels: &str,
+    #[case] mesh: &str,
+    #[case] manifest: String,
+    #[case] expected: bool,
+) {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    writeln!(config, "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{mesh}").unwrap();
+    let config = config.path().to_str().unwrap();
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels, "--config", config], &manifest);
+        assert!(run.code.is_some_and(|code| code < 2), "{run:#?}");
+        assert_eq!(run.stdout.contains(code), expected, "{command}: {}", run.stdout);
+    }
+}

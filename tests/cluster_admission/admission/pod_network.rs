@@ -1,0 +1,83 @@
+//! The ranges of pod addresses that `trainmesh doctor` suggests for `mesh.podCIDRs`, and compares with running pods.
+
+use serde_json::{Value, json};
+
+use trainmesh_testing::cli::trainmesh;
+use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually, list};
+use trainmesh_testing::controller::PodManifest;
+use trainmesh_testing::webhook::Webhook;
+
+/// Configurations of kubeadm and Cilium, and the CRD of Calico's pools, reduced to its names.
+fn networks() -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let config_map = |name: &str, data: Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+        "metadata": {"namespace": "kube-system", "name": name}})
+    };
+    list([
+        config_map("kubeadm-config", json!({"ClusterConfiguration": "networking: {podSubnet: 10.244.0.0/16}"})),
+        config_map("cilium-config", json!({"ipam": "cluster-pool", "cluster-pool-ipv4-cidr": "192.0.2.0/24"})),
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "ippools.crd.projectcalico.org"},
+            "spec": {
+                "group": "crd.projectcalico.org", "scope": "Cluster",
+                "names": {"kind": "IPPool", "plural": "ippools", "singular": "ippool"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+            },
+        }),
+    ])
+}
+
+fn pool(name: &str, range: &str, is_disabled: bool) -> Value {
+    json!({"apiVersion": "crd.projectcalico.org/v1", "kind": "IPPool", "metadata": {"name": name},
+        "spec": {"cidr": range, "disabled": is_disabled}})
+}
+
+/// Returns code and evidence of doctor's finding about `mesh.podCIDRs`.
+fn doctor(home: &str) -> (String, String) {
+    let run = trainmesh(&["doctor", "-o", "json", "--namespace", home], "");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"));
+    let mut findings = report["findings"].as_array().into_iter().flatten();
+    let found = findings.find(|finding| finding["check"] == "PodNetwork").expect("a finding");
+    let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+    (text("code"), text("about"))
+}
+
+#[test]
+fn doctor_suggests_and_compares_the_ranges_of_pods() {
+    let cluster = Cluster::get();
+    let _ = cluster.apply(&networks()).success();
+    let pools = list([pool("pods", "10.244.0.0/17", false), pool("former", "198.51.100.0/24", true)]);
+    // The apiserver serves new kinds after a moment.
+    eventually(TIMEOUT, "the pools are created", || {
+        let applied = cluster.apply(&pools);
+        if applied.status.success() { Ok(()) } else { Err(applied.stderr) }
+    });
+    let namespace = cluster.namespace(&[]);
+    let _ = namespace.create(&PodManifest::new("train").script("train", "sleep 600")).success();
+    eventually(TIMEOUT, "the pod has an address", || {
+        let pod = namespace.get("pod", "train").ok_or("it does not exist")?;
+        if pod["status"]["podIP"].is_string() { Ok(()) } else { Err("it has none") }
+    });
+
+    let webhook = Webhook::start();
+    let home = webhook.config_namespace.name.as_str();
+    webhook.configure("mesh: {traffic: direct}");
+    let (code, suggestion) = doctor(home);
+    assert_eq!(code, "PodCidrsUnset");
+    let ranges =
+        "suggested: 10.244.0.0/16 (kubeadm-config), 192.0.2.0/24 (cilium-config), 10.244.0.0/17 (IPPool pods), with ";
+    assert!(suggestion.starts_with(ranges), "{suggestion}");
+    assert!(!suggestion.contains("with 0 of"), "{suggestion}");
+
+    webhook.configure("mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}");
+    let (code, compared) = doctor(home);
+    assert_eq!(code, "PodCidrsComplete", "{compared}");
+    assert_ne!(compared, "0 pods");
+
+    webhook.configure("mesh: {traffic: direct, podCIDRs: [192.0.2.0/24]}");
+    let (code, outside) = doctor(home);
+    assert_eq!(code, "PodCidrsIncomplete", "{outside}");
+    assert!(outside.starts_with("10.244.0."), "{outside}");
+}
