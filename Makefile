@@ -186,6 +186,10 @@ bench-controller: dist ## Benchmark the controller with real pods and with thous
 	tests/cluster/cluster mesh image
 	tests/cluster/cluster exec -- benches/cluster/run controller
 
+.PHONY: bench-mesh
+bench-mesh: ## Measure connections between ranks with and without Envoy (needs `make cluster`)
+	tests/cluster/cluster exec -- $(CARGO) test --locked --features cluster-tests --test cluster_mesh -- --ignored --nocapture
+
 .PHONY: bench
 bench: ## Run the benchmarks (see docs/performance.md)
 	$(CARGO) bench --locked

@@ -45,7 +45,8 @@ pub struct Pod<'a> {
 /// Address of a Service.
 #[derive(Debug)]
 pub struct Address {
-    cluster_ip: String,
+    /// Cluster IP of the Service.
+    pub cluster_ip: String,
     port: u16,
 }
 

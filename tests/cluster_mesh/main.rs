@@ -14,6 +14,7 @@
 
 mod fixture;
 mod rank;
+mod throughput;
 
 use rstest::rstest;
 
@@ -32,7 +33,7 @@ fn ranks_fail_behind_envoy_with_strict_mtls() {
     let first = mesh.start(&Rank::first());
     first.allow("start");
     first.wait_for_log("the store listens");
-    let second = mesh.start(&Rank::second(&first));
+    let second = mesh.start(&Rank::second(&first.address));
     second.wait_for_failure();
     assert!(second.log().contains("reset by peer"), "{}", second.log());
 }
@@ -42,7 +43,7 @@ fn ranks_fail_behind_envoy_with_strict_mtls() {
 fn a_client_of_a_late_store_fails_behind_envoy() {
     let mesh = Mesh::new("leave", Mtls::Permissive);
     let first = mesh.start(&Rank::first());
-    let second = mesh.start(&Rank::second(&first));
+    let second = mesh.start(&Rank::second(&first.address));
     second.wait_for_failure();
     assert!(second.log().contains("reset by peer"), "{}", second.log());
 }
@@ -52,7 +53,7 @@ fn ranks_connect_directly_and_call_services_through_envoy() {
     let mesh = Mesh::new("direct", Mtls::Strict);
     let tracking = mesh.start_tracking_service();
     let first = mesh.start(&Rank::first().with_dashboard().calling(&tracking));
-    let second = mesh.start(&Rank::second(&first));
+    let second = mesh.start(&Rank::second(&first.address));
     second.wait_for_log("connecting");
     first.allow("start");
     first.wait_for_log("the sum is 3");

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use trainmesh_testing::controller::PodManifest;
 use trainmesh_testing::torch;
 
-use crate::fixture::{Address, Pod};
+use crate::fixture::Address;
 
 /// Port of the store, the one that the operator declares.
-const STORE: u16 = 23456;
+pub const STORE: u16 = 23456;
 
 /// Program of both ranks. Rank 0 waits until the test allows the start; both wait until it allows the end.
 const PROGRAM: &str = r#"
@@ -58,19 +58,20 @@ pub struct Rank {
     master: Option<String>,
     ports: Vec<Value>,
     service: Option<String>,
+    program: &'static str,
+    has_proxy: bool,
 }
 
 impl Rank {
     /// Returns rank 0, which contains the store.
     pub fn first() -> Self {
         let ports = vec![json!({"name": "pytorchjob-port", "containerPort": STORE})];
-        Self { index: 0, master: None, ports, service: None }
+        Self { index: 0, master: None, ports, service: None, program: PROGRAM, has_proxy: true }
     }
 
-    /// Returns rank 1, which connects to the address of `first`: without a Service, the connection is like those of
-    /// Gloo.
-    pub fn second(first: &Pod<'_>) -> Self {
-        Self { index: 1, master: Some(first.address.clone()), ..Self::first() }
+    /// Returns rank 1, which connects to `address`. With that of the pod of rank 0, the connection is like those of Gloo.
+    pub fn second(address: &str) -> Self {
+        Self { index: 1, master: Some(address.to_owned()), ..Self::first() }
     }
 
     /// Declares the port of the dashboard.
@@ -82,6 +83,18 @@ impl Rank {
     /// Calls a service after the collective operation.
     pub fn calling(mut self, service: &Address) -> Self {
         self.service = Some(service.url());
+        self
+    }
+
+    /// Runs another program.
+    pub fn running(mut self, program: &'static str) -> Self {
+        self.program = program;
+        self
+    }
+
+    /// Runs outside the mesh.
+    pub fn without_proxy(mut self) -> Self {
+        self.has_proxy = false;
         self
     }
 
@@ -104,9 +117,10 @@ impl Rank {
         ];
         env.extend(self.service.as_ref().map(|url| set("SERVICE", url)));
         let mut container =
-            json!({"name": "pytorch", "command": [torch::PYTHON, "-c", PROGRAM], "env": env, "ports": self.ports});
+            json!({"name": "pytorch", "command": [torch::PYTHON, "-c", self.program], "env": env, "ports": self.ports});
         torch::add_torch(&mut container);
         PodManifest::new(&self.name())
+            .label("sidecar.istio.io/inject", if self.has_proxy { "true" } else { "false" })
             .label("training.kubeflow.org/operator-name", "pytorchjob-controller")
             .label("training.kubeflow.org/job-name", "llama")
             .label("training.kubeflow.org/replica-type", if self.index == 0 { "master" } else { "worker" })
