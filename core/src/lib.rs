@@ -5,6 +5,7 @@
 //! After the main containers of a pod complete, [`lifecycle`] decides which containers to terminate. See
 //! `docs/architecture.md` for an overview.
 
+mod api_type;
 pub mod certs;
 pub mod checkpoint;
 pub mod cidr;
@@ -41,6 +42,7 @@ pub mod quantity;
 pub mod render;
 pub mod scope;
 pub mod sparse;
+mod step;
 pub mod webhook;
 pub mod workload;
 pub mod yaml;

@@ -75,6 +75,20 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
 /// Like [`mutate`], with a verification that the caller selects.
 #[must_use]
 pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> Outcome {
+    decide(pod, snapshot, verification).0
+}
+
+/// Like [`mutate`], and also returns `pod` with the patch of the outcome.
+#[must_use]
+pub fn mutate_and_apply(pod: &Value, snapshot: &Snapshot<'_>) -> (Outcome, Value) {
+    let (outcome, patched) = decide(pod, snapshot, Verification::Complete);
+    // In audit mode, the outcome has no patch.
+    let patched = patched.filter(|_| !outcome.patch.is_empty()).unwrap_or_else(|| pod.clone());
+    (outcome, patched)
+}
+
+/// Returns the outcome, and the pod with the planned patch if the verification was complete.
+fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (Outcome, Option<Value>) {
     let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
     let verified = match verification {
@@ -83,10 +97,12 @@ pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verificat
         Verification::Affected if !patch.changes_spec() => verify_affected(pod, &patch, &plan).map(|()| None),
         Verification::Affected | Verification::Complete => verify(pod, &patch, &plan).map(Some),
     };
-    let lint = |patched| lint_patched_pod(&PatchedPod::new(pod, &patch, patched), &rules, snapshot);
-    let (findings, failure) = match verified {
-        Ok(patched) => (lint(patched), None),
-        Err(failure) => (Vec::new(), Some(failure)),
+    let (findings, failure, patched) = match verified {
+        Ok(patched) => {
+            let patched = PatchedPod::new(pod, &patch, patched);
+            (lint_patched_pod(&patched, &rules, snapshot), None, patched.into_known())
+        }
+        Err(failure) => (Vec::new(), Some(failure), None),
     };
     let patch = match &failure {
         None => patch,
@@ -101,14 +117,15 @@ pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verificat
         warnings.extend(outcome::mark_as_audit(&mut rules));
     }
     warnings.extend(lint::warnings(&findings));
-    Outcome {
+    let outcome = Outcome {
         audit: audit::annotations(Pod::new(pod), &rules, snapshot),
         rules,
         warnings,
         findings,
         patch: if audited { Patch::default() } else { patch },
         failure,
-    }
+    };
+    (outcome, patched)
 }
 
 /// Runs every rule on `pod` without building or verifying a patch.

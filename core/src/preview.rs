@@ -174,17 +174,16 @@ impl Preview {
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
         let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, lookup);
-        let outcomes: Vec<Outcome> = roles.iter().map(outcome).collect();
-        let decided = roles.iter().zip(&outcomes).map(|(role, outcome)| DecidedRole::new(role, outcome));
+        let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
+        let decided = roles.iter().zip(&outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, outcome));
         let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };
         let job = Arc::new(job);
-        let reports = roles.into_iter().zip(outcomes).map(|(role, mut outcome)| {
+        let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {
             let settings = &self.config.fabric.lint;
             if !role.generic {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), settings));
             }
             outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
-            let patched = report::patched(&role.pod, &outcome.patch);
             outcome.findings.extend(self.mesh_findings(&role, &patched, &namespace, &outcome.rules));
             outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };

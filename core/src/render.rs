@@ -14,7 +14,7 @@ use std::io;
 
 pub use diff::Diff;
 pub use explain::Explain;
-pub use json::{Json, error_to_json, warning_to_json};
+pub use json::{Json, JsonResults, error_to_json, warning_to_json};
 pub use layout::Layout;
 pub use patch::SinglePatch;
 pub use text::{ExplainedChecks, position, write_finding};

@@ -32,4 +32,4 @@ pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
 pub(crate) use parse::parse_tree;
 pub use parse::{parse, parse_manifest};
 pub use scalar::json_number;
-pub(crate) use tree::{Node, Tree, type_name};
+pub(crate) use tree::{Lines, Node, Tree, type_name};

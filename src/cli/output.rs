@@ -1,9 +1,11 @@
 //! Output formats of previews, by the values of `-o`.
 
+use std::io::{self, Write};
+
 use anstream::ColorChoice;
 use clap::ValueEnum;
-use trainmesh_core::preview::Preview;
-use trainmesh_core::render::{Diff, Explain, Json, SinglePatch, Sink, TextOptions, Yaml};
+use trainmesh_core::preview::{PodReport, Preview};
+use trainmesh_core::render::{Diff, Explain, Json, JsonResults, SinglePatch, Sink, TextOptions, Yaml};
 
 use super::{buffered_stdout, colored_stdout, json_stdout};
 
@@ -22,20 +24,43 @@ pub(super) enum Format {
     Explain,
 }
 
+/// Prints previews in some format to standard output.
+pub(super) enum Printer<'a> {
+    Json(Json<'a, Box<dyn Write>>),
+    Other(Box<dyn Sink>),
+}
+
 impl Format {
     /// Returns true if the format is for people.
     pub(super) fn is_text(self) -> bool {
         matches!(self, Self::Diff | Self::Explain)
     }
 
-    /// Returns the sink that prints this format to standard output.
-    pub(super) fn sink(self, color: ColorChoice, options: TextOptions, preview: &Preview) -> Box<dyn Sink + '_> {
-        match self {
+    /// Returns the printer of this format.
+    pub(super) fn printer(self, color: ColorChoice, options: TextOptions, preview: &Preview) -> Printer<'_> {
+        Printer::Other(match self {
+            Self::Json => return Printer::Json(Json::new(Box::new(json_stdout()), preview.config_hash())),
             Self::Diff => Box::new(Diff::new(colored_stdout(color), options)),
             Self::Explain => Box::new(Explain::new(colored_stdout(color), options)),
             Self::Yaml => Box::new(Yaml::new(buffered_stdout())),
-            Self::Json => Box::new(Json::new(json_stdout(), preview.config_hash())),
             Self::Patch => Box::new(SinglePatch::new(json_stdout())),
+        })
+    }
+}
+
+impl Printer<'_> {
+    /// Prints the reports of a workload, or their `results` if the format is JSON.
+    pub(super) fn print(&mut self, reports: &[PodReport], results: Option<&JsonResults>) -> io::Result<()> {
+        match (self, results) {
+            (Self::Json(json), Some(results)) => json.write_results(results),
+            (printer, _) => printer.sink().write_workload(reports),
+        }
+    }
+
+    pub(super) fn sink(&mut self) -> &mut dyn Sink {
+        match self {
+            Self::Json(json) => json,
+            Self::Other(sink) => sink.as_mut(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `trainmesh preview`: shows the patches of a manifest's pods, offline.
 
+mod compute;
 mod fail_on;
 mod pod;
 mod show;

@@ -34,8 +34,14 @@ impl Progress {
     }
 
     /// Counts a pod.
+    #[cfg(feature = "cluster")]
     pub(super) fn tick(&mut self) {
-        self.count += 1;
+        self.add(1);
+    }
+
+    /// Counts pods.
+    pub(super) fn add(&mut self, pods: usize) {
+        self.count += pods;
         let now = Instant::now();
         if self.next.is_some_and(|next| now >= next) {
             self.next = Some(now + self.interval);

@@ -121,8 +121,7 @@ impl KustomizeOrigins {
             let Some((kind, own_name)) = key(&document.value) else { continue };
             document.source = name.clone();
             document.namespace = changes.namespace.as_deref().or_else(|| namespace(&document.value)).map(str::to_owned);
-            // The text has all fields.
-            document.value = Value::Null;
+            document.text = document.text.with_value(document.value.take());
             let final_name = format!("{}{own_name}{}", changes.prefix, changes.suffix);
             self.objects.entry((kind, final_name)).or_default().push(document);
         }

@@ -1,13 +1,16 @@
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use rstest::rstest;
-use serde::Deserialize as _;
 use serde_json::json;
 
 use super::*;
 
 fn paths(pod: &Value) -> Vec<String> {
-    let found = Probe::run(pod, |probe| Pod::deserialize(probe).is_ok());
-    found.iter().map(|(path, _)| path.iter().map(Step::to_string).collect()).collect()
+    unknown_fields::<Pod>(pod).iter().map(|(path, _)| path_text(path)).collect()
+}
+
+fn path_text(path: &[Step<'_>]) -> String {
+    path.iter().map(Step::to_string).collect()
 }
 
 #[rstest]
@@ -35,10 +38,21 @@ fn unknown_fields_and_values_have_their_paths(#[case] pod: Value, #[case] expect
 }
 
 #[test]
+fn an_excluded_type_is_not_decoded() {
+    let template = json!({"spec": {"containers": 5, "a": 1}, "metdata": {}});
+    let job = json!({"spec": {"template": template, "selector": {"matchLabel": {}}}});
+    let found = unknown_fields_except::<Job>(&job, "PodSpec");
+    assert_eq!(
+        found.iter().map(|(path, _)| path_text(path)).collect::<Vec<_>>(),
+        [".spec.template.metdata", ".spec.selector.matchLabel"]
+    );
+}
+
+#[test]
 fn number_and_length_are_limited() {
     let fields: Map<String, Value> = (0..100).map(|index| ("x".repeat(99) + &index.to_string(), json!(1))).collect();
     let pod = json!({"spec": fields});
-    let found = Probe::run(&pod, |probe| Pod::deserialize(probe).is_ok());
+    let found = unknown_fields::<Pod>(&pod);
     assert_eq!(found.len(), MAX_FOUND);
     assert!(matches!(found[0].1, Problem::Field { name, .. } if name.len() == MAX_QUOTED), "{found:?}");
 }

@@ -3,15 +3,15 @@
 
 use json_patch::jsonptr::PointerBuf;
 use k8s_openapi::api::core::v1::Pod as ApiPod;
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::hint::{nearest, one_of};
-use crate::known_fields::{Probe, Problem, Step};
+use crate::known_fields::{self, Problem};
 use crate::pod::{Container, Pod, misspelled_accelerator};
+use crate::step::Step;
 
 /// FP049: an unknown field or value, or a value of the wrong type.
 pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -25,8 +25,7 @@ pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingS
 
 /// Runs FP049 without a [`CheckContext`].
 pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
-    let found = Probe::run(pod.raw(), |probe| ApiPod::deserialize(probe).is_ok());
-    for (path, problem) in found {
+    for (path, problem) in known_fields::unknown_fields::<ApiPod>(pod.raw()) {
         let field = PointerBuf::from_tokens(path.iter().map(Step::token)).to_string();
         let severity = if matches!(problem, Problem::Field { .. }) { Severity::Warning } else { Severity::Error };
         findings.push_as(severity, field, message(&problem));

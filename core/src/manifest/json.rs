@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Erro
 /// Finds the lines of `keys`. The YAML reader, which records lines, reads most JSON in the same way, but not all.
 fn located(text: &str, keys: Vec<String>) -> Vec<DuplicateKey> {
     match yaml::parse_tree(text, DuplicateKeys::LastWins) {
-        Ok(tree) => tree.into_duplicates(),
+        Ok(tree) => tree.into_parts().1,
         Err(_) => keys.into_iter().map(|key| DuplicateKey { key, lines: None }).collect(),
     }
 }

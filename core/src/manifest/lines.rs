@@ -9,18 +9,26 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::Document;
-use crate::yaml::{DuplicateKeys, Node, Tree, parse_tree};
+use crate::yaml::{DuplicateKeys, Lines, Node, parse_tree};
 
-/// Text of a document, shared by its objects. The lines of its fields are read on the first request.
+/// Lines of the fields of an object.
 #[derive(Clone, Default)]
-pub struct DocumentText(Option<Arc<Lines>>);
+pub struct DocumentText {
+    /// Lines of the document, which its objects share; `None` if there is no text.
+    lines: Option<Arc<DocumentLines>>,
+    /// Indexes of the entries and items of the document that contain the object.
+    path: Vec<usize>,
+    /// The object in the text, if it is not that of the [`Document`].
+    value: Option<Arc<Value>>,
+}
 
-struct Lines {
-    text: String,
+struct DocumentLines {
     /// Line of the source on which the document starts.
     line: u64,
+    /// Text of a document in JSON. Its lines are read on the first request.
+    text: String,
     /// `None` if the text cannot be parsed.
-    tree: OnceLock<Option<Tree>>,
+    lines: OnceLock<Option<Lines>>,
 }
 
 /// A pod template of a document.
@@ -33,21 +41,41 @@ struct Template<'tree> {
 }
 
 impl DocumentText {
-    /// Creates the text of a document that starts on `line` of its source.
+    /// Creates the text of a document in JSON that starts on `line` of its source.
     pub(super) fn new(text: String, line: u64) -> Self {
-        Self(Some(Arc::new(Lines { text, line, tree: OnceLock::new() })))
+        Self::of_document(DocumentLines { line, text, lines: OnceLock::new() })
     }
 
-    /// Returns the root of the document.
-    fn root(&self) -> Option<Node<'_>> {
-        let lines = self.0.as_deref()?;
-        let tree = lines.tree.get_or_init(|| parse_tree(&lines.text, DuplicateKeys::LastWins).ok());
-        tree.as_ref().map(Tree::root)
+    /// Creates the text of a document with these lines that starts on `line` of its source.
+    pub(super) fn with_lines(lines: Lines, line: u64) -> Self {
+        Self::of_document(DocumentLines { line, text: String::new(), lines: Some(lines).into() })
+    }
+
+    /// Returns the text of the object at `path`.
+    pub(super) fn of_object(&self, path: Vec<usize>) -> Self {
+        Self { path, ..self.clone() }
+    }
+
+    /// Sets the object in the text.
+    #[must_use]
+    pub fn with_value(self, value: Value) -> Self {
+        Self { value: Some(Arc::new(value)), ..self }
+    }
+
+    fn of_document(document: DocumentLines) -> Self {
+        Self { lines: Some(Arc::new(document)), path: Vec::new(), value: None }
+    }
+
+    /// Returns the node of the object, which is `value` unless the text has its own.
+    fn object<'text>(&'text self, value: &'text Value) -> Option<Node<'text>> {
+        let DocumentLines { text, lines, .. } = self.lines.as_deref()?;
+        let read = || parse_tree(text, DuplicateKeys::LastWins).ok().map(|tree| tree.into_parts().2);
+        Some(lines.get_or_init(read).as_ref()?.node(self.value.as_deref().unwrap_or(value), &self.path))
     }
 
     /// Returns the line of the source with `node`.
     fn line(&self, node: Node<'_>) -> u64 {
-        self.0.as_deref().map_or(1, |lines| lines.line + node.line.saturating_sub(1))
+        self.lines.as_deref().map_or(1, |document| document.line + node.line.saturating_sub(1))
     }
 }
 
@@ -96,12 +124,7 @@ impl Document {
 
     /// Returns the object in the text.
     fn object(&self) -> Option<Node<'_>> {
-        let root = self.text.root()?;
-        let object = match self.item {
-            Some(index) => root.get("items").and_then(|items| items.item(index)),
-            None => root.get("request").and_then(|request| request.get("object")),
-        };
-        Some(object.unwrap_or(root))
+        self.text.object(&self.value)
     }
 }
 

@@ -10,6 +10,8 @@ pub(super) struct Object {
     pub(super) item: Option<usize>,
     pub(super) namespace: Option<String>,
     pub(super) value: Value,
+    /// Indexes of the entries and items of the document that contain the object.
+    pub(super) path: Vec<usize>,
 }
 
 /// Reason why a document contains no object.
@@ -26,7 +28,7 @@ pub(super) type InheritedType<'list> = Option<(&'list str, &'list str)>;
 /// Extracts the objects of `document`, in order. An error names the invalid field.
 pub(super) fn extract_objects(document: Value) -> Vec<Result<Object, ObjectError>> {
     let mut found = Vec::new();
-    collect(document, None, None, &mut found);
+    collect(document, &mut Vec::new(), None, None, &mut found);
     found
 }
 
@@ -36,17 +38,19 @@ pub(super) fn extract_item(
     index: usize,
     inherited: InheritedType<'_>,
 ) -> Vec<Result<Object, ObjectError>> {
-    let value = match value {
-        Value::Array(mut items) if items.len() == 1 => items.swap_remove(0),
-        other => other,
+    let (value, mut path) = match value {
+        Value::Array(mut items) if items.len() == 1 => (items.swap_remove(0), vec![0]),
+        other => (other, Vec::new()),
     };
     let mut found = Vec::new();
-    collect(value, Some(index), inherited, &mut found);
+    collect(value, &mut path, Some(index), inherited, &mut found);
     found
 }
 
+/// Adds the objects in `value`, which is at `path`.
 fn collect(
     value: Value,
+    path: &mut Vec<usize>,
     item: Option<usize>,
     inherited: InheritedType<'_>,
     found: &mut Vec<Result<Object, ObjectError>>,
@@ -69,14 +73,17 @@ fn collect(
     let version = non_empty_string(&object, "apiVersion").unwrap_or_default().to_owned();
     let kind = non_empty_string(&object, "kind").unwrap_or_default().to_owned();
     if let Some(item_kind) = kind.strip_suffix("List")
+        && let Some(list) = index_of(&object, "items")
         && let Some(items) = object.get_mut("items")
     {
         let inherited = (!item_kind.is_empty()).then_some((version.as_str(), item_kind));
         match items.take() {
             // Nested lists are flattened; item indexes continue.
             Value::Array(items) => {
-                for value in items {
-                    collect(value, Some(found.len()), inherited, found);
+                for (index, value) in items.into_iter().enumerate() {
+                    path.extend([list, index]);
+                    collect(value, path, Some(found.len()), inherited, found);
+                    path.truncate(path.len() - 2);
                 }
             }
             Value::Null => {}
@@ -86,15 +93,16 @@ fn collect(
             }
         }
     } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
-        let reviewed = reviewed_object(object, item);
+        let reviewed = reviewed_object(object, path, item);
         found.push(reviewed.map_err(|error| ObjectError { message: prefix + &error, is_foreign: false }));
     } else {
-        found.push(Ok(Object { item, namespace: None, value: Value::Object(object) }));
+        found.push(Ok(Object { item, namespace: None, value: Value::Object(object), path: path.clone() }));
     }
 }
 
-/// Returns the object of an admission review.
-fn reviewed_object(mut review: Map<String, Value>, item: Option<usize>) -> Result<Object, String> {
+/// Returns the object of an admission review, which is at `path`.
+fn reviewed_object(mut review: Map<String, Value>, path: &[usize], item: Option<usize>) -> Result<Object, String> {
+    let request_index = index_of(&review, "request");
     let Some(Value::Object(mut request)) = review.remove("request") else {
         return Err("the AdmissionReview has no `request`: it is a response".to_owned());
     };
@@ -105,6 +113,7 @@ fn reviewed_object(mut review: Map<String, Value>, item: Option<usize>) -> Resul
             "the operation of the AdmissionReview is {operation}: the webhook is only called for CREATE"
         ));
     }
+    let object_index = index_of(&request, "object");
     let object = match request.remove("object") {
         Some(Value::Object(object)) => object,
         None | Some(Value::Null) => {
@@ -117,7 +126,13 @@ fn reviewed_object(mut review: Map<String, Value>, item: Option<usize>) -> Resul
         object.get("metadata").and_then(Value::as_object).and_then(|metadata| non_empty_string(metadata, "namespace"));
     let namespace =
         if object_namespace.is_none() { non_empty_string(&request, "namespace").map(str::to_owned) } else { None };
-    Ok(Object { item, namespace, value: Value::Object(object) })
+    let path = path.iter().copied().chain(request_index).chain(object_index).collect();
+    Ok(Object { item, namespace, value: Value::Object(object), path })
+}
+
+/// Returns the index of an entry.
+fn index_of(object: &Map<String, Value>, field: &str) -> Option<usize> {
+    object.keys().position(|key| key == field)
 }
 
 /// Validates that `object` has an `apiVersion` and a `kind`.

@@ -8,12 +8,20 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use serde_json::Value;
 
-use super::object::{ObjectError, extract_item, extract_objects};
+use super::object::{Object, ObjectError, extract_item, extract_objects};
 use super::placeholder::{advice, placeholders};
 use super::skipped::{is_chart, is_helm_template, is_kustomization, without_object};
 use super::split::{RawDocument, RawItem};
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
-use crate::yaml::{self, DuplicateKey};
+use crate::yaml::{self, DuplicateKey, DuplicateKeys, Lines};
+
+/// A document.
+struct Parsed {
+    value: Value,
+    duplicates: Vec<DuplicateKey>,
+    /// `None` for JSON, whose parser does not record lines.
+    lines: Option<Lines>,
+}
 
 /// Maximum number of lines with placeholders at which the parser of one document stops: each costs a parse of the document.
 const MAX_ROUNDS: usize = 8;
@@ -46,14 +54,14 @@ pub(super) fn parse_objects(
         DocumentError { source, document, line: Some(line), message, skipped, placeholders }
     };
     let parsed = text.map_err(|error| (error, None, Vec::new())).and_then(|text| match parse(&text) {
-        Ok((value, duplicates)) => Ok((value, duplicates, text)),
+        Ok(parsed) => Ok((parsed, text)),
         Err(found) => {
             let skipped = is_helm_template(&text).then_some(SkippedFile::HelmTemplate);
             let (found, placeholders) = explain_placeholders(&text, found);
             Err((found, skipped, placeholders))
         }
     });
-    let (value, duplicates, text) = match parsed {
+    let (Parsed { value, duplicates, lines }, text) = match parsed {
         Ok(parsed) => parsed,
         Err((found, skipped, placeholders)) => {
             let error = error(line + found.line.saturating_sub(1), found.message, skipped);
@@ -62,7 +70,10 @@ pub(super) fn parse_objects(
     };
     let warning = |duplicate: &DuplicateKey| DocumentWarning::from_duplicate(source, document, line, duplicate);
     let mut warnings: Vec<_> = duplicates.iter().map(warning).collect();
-    let text = DocumentText::new(text, line);
+    let text = match lines {
+        Some(lines) => DocumentText::with_lines(lines, line),
+        None => DocumentText::new(text, line),
+    };
     let extracted = match item {
         Some(RawItem { index, inherited }) => extract_item(value, index, inherited),
         None => extract_objects(value),
@@ -72,29 +83,32 @@ pub(super) fn parse_objects(
             let is_skipped = is_foreign || is_chart(source);
             error(line, message, is_skipped.then(|| without_object(source)))
         })?;
-        let (item, namespace, value) = (object.item, object.namespace, object.value);
+        let Object { item, namespace, value, path } = object;
         if is_kustomization(source, &value) {
             return Err(error(line, "a kustomization".to_owned(), Some(SkippedFile::Kustomization)));
         }
-        let (source, text, warnings) = (source.clone(), text.clone(), mem::take(&mut warnings));
+        let (source, text, warnings) = (source.clone(), text.of_object(path), mem::take(&mut warnings));
         Ok(Document { source, document, item, line, namespace, value, text, warnings })
     });
     objects.collect()
 }
 
 /// Parses the text of a document. The lines of an error and of duplicate keys are relative to the document.
-fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
-    let inner = text.trim_start().strip_prefix('{');
-    inner.map_or_else(
-        || yaml::parse_manifest(text),
-        |inner| {
-            json::parse(text).or_else(|json_error| {
-                // A brace can also start a YAML flow mapping.
-                let is_json = inner.trim_start().starts_with(['"', '}']);
-                yaml::parse_manifest(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
-            })
-        },
-    )
+fn parse(text: &str) -> Result<Parsed, yaml::Error> {
+    let Some(inner) = text.trim_start().strip_prefix('{') else { return parse_yaml(text) };
+    match json::parse(text) {
+        Ok((value, duplicates)) => Ok(Parsed { value, duplicates, lines: None }),
+        Err(json_error) => {
+            // A brace can also start a YAML flow mapping.
+            let is_json = inner.trim_start().starts_with(['"', '}']);
+            parse_yaml(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
+        }
+    }
+}
+
+fn parse_yaml(text: &str) -> Result<Parsed, yaml::Error> {
+    let (value, duplicates, lines) = yaml::parse_tree(text, DuplicateKeys::LastWins)?.into_parts();
+    Ok(Parsed { value, duplicates, lines: Some(lines) })
 }
 
 /// Extends the message of a syntax error if the line of the error contains a placeholder, as in `[${NAME}]`. Also returns the

@@ -42,4 +42,9 @@ impl<'a> PatchedPod<'a> {
             self.patch.apply(&mut pod).map_or_else(|_| self.original.clone(), |()| pod)
         })
     }
+
+    /// Converts to the pod with the patch, if it has been computed.
+    pub(super) fn into_known(self) -> Option<Value> {
+        self.patched.into_inner()
+    }
 }

@@ -11,7 +11,7 @@ use crate::gang::{GangView, WorkloadLookup};
 use crate::lint::{
     LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, mesh_findings, unknown_claims,
 };
-use crate::mutate::{Outcome, RuleOutcome, Snapshot, excluded, lint_input, mutate};
+use crate::mutate::{Outcome, RuleOutcome, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::Pod;
 use crate::scope::Mode;
 use crate::workload::RolePod;
@@ -48,26 +48,26 @@ impl Preview {
         findings
     }
 
-    /// Returns the decisions about the pod of `role`.
+    /// Returns the decisions about the pod of `role`, and the pod with their patch.
     pub(super) fn outcome(
         &self,
         role: &RolePod,
         namespace: &str,
         labels: &BTreeMap<String, String>,
         workload: WorkloadLookup<'_>,
-    ) -> Outcome {
+    ) -> (Outcome, Value) {
         let (pod, settings) = (Pod::new(&role.pod), &self.config.fabric);
         match self.installation.pod_mode(pod, namespace, labels) {
-            Err(exclusion) => excluded(pod, exclusion, labels, &settings.lint),
+            Err(exclusion) => (excluded(pod, exclusion, labels, &settings.lint), role.pod.clone()),
             Ok(mode) => {
                 let mut snapshot = self.snapshot(namespace, mode, role.replicas);
                 snapshot.cluster.gang = GangView { facts: None, namespace, workload };
-                let mut outcome = mutate(&role.pod, &snapshot);
+                let (mut outcome, patched) = mutate_and_apply(&role.pod, &snapshot);
                 if settings.resource_claims {
                     let input = lint_input(pod, pod, &snapshot);
                     outcome.findings.extend(unknown_claims(&input, &settings.lint));
                 }
-                outcome
+                (outcome, patched)
             }
         }
     }

@@ -7,7 +7,9 @@ use k8s_openapi::api::core::v1::Pod;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
+use crate::api_type::Decoder;
 use crate::pod;
+use crate::step::Step;
 
 /// A field of a pod whose value has the wrong type, or is no valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub(super) const MAX_FIELDS: usize = 10;
 /// Every value is decoded in a pod that contains only its own path, so that one invalid field does not hide the others.
 pub(super) fn invalid_fields(pod: &Value) -> Vec<InvalidField> {
     let mut found = Vec::new();
-    if Pod::deserialize(pod).is_err() {
+    if decode(pod).is_err() {
         collect(pod, &mut Vec::new(), &mut found);
     }
     found
@@ -52,20 +54,15 @@ pub(super) fn has_null_quantity(pod: &Value) -> bool {
     lists.filter_map(Value::as_object).any(|list| list.values().any(Value::is_null))
 }
 
-/// A step of a path.
-#[derive(Clone, Copy)]
-pub(super) enum Step<'a> {
-    /// Field of a mapping.
-    Key(&'a str),
-    /// Item of a list.
-    Index(usize),
+fn decode(pod: &Value) -> Result<(), serde_json::Error> {
+    Pod::deserialize(Decoder::complete(pod)).map(drop)
 }
 
 fn collect<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, found: &mut Vec<InvalidField>) {
     if found.len() == MAX_FIELDS {
         return;
     }
-    if let Err(error) = Pod::deserialize(skeleton(path, shallow(value))) {
+    if let Err(error) = decode(&skeleton(path, shallow(value))) {
         return found.push(invalid_field(path, value, &error));
     }
     match value {
@@ -120,7 +117,7 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         expected => expected,
     };
     let as_string = skeleton(path, Value::String(value.to_string()));
-    let needs_quotes = matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok();
+    let needs_quotes = matches!(value, Value::Bool(_) | Value::Number(_)) && decode(&as_string).is_ok();
     InvalidField { needs_quotes, ..InvalidField::new(path, value, expected) }
 }
 
@@ -149,26 +146,6 @@ impl InvalidField {
             format!("{self}; the apiserver reads it as 0")
         } else {
             format!("the apiserver rejects the pod: {self}")
-        }
-    }
-}
-
-impl Step<'_> {
-    /// Returns the step as a token of a JSON pointer.
-    fn token(&self) -> String {
-        match self {
-            Self::Key(key) => (*key).to_owned(),
-            Self::Index(index) => index.to_string(),
-        }
-    }
-}
-
-impl fmt::Display for Step<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key(key) if key.contains(['.', '/']) => write!(formatter, "[{key}]"),
-            Self::Key(key) => write!(formatter, ".{key}"),
-            Self::Index(index) => write!(formatter, "[{index}]"),
         }
     }
 }

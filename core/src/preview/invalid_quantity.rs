@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::InvalidField;
-use super::invalid_field::{MAX_FIELDS, QUANTITY, Step};
+use super::invalid_field::{MAX_FIELDS, QUANTITY};
 use crate::quantity::is_negative;
+use crate::step::Step;
 
 /// Expected value in place of a negative quantity: the apiserver rejects it in resources and sizes (kubernetes/kubernetes,
 /// `pkg/apis/core/validation`, `ValidateResourceQuantityValue`, `validateEmptyDirVolumeSource`).

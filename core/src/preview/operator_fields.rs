@@ -5,15 +5,13 @@ mod table;
 
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::unknown_fields::POD_SPEC;
 use crate::hint::nearest;
-use crate::known_fields::{Probe, Problem, Step};
-
-/// A field with its path.
-type Found<'a> = (Vec<Step>, Problem<'a>);
+use crate::known_fields::{Found, Problem, unknown_fields_except};
+use crate::step::Step;
 
 /// Fields of a type.
 struct Fields {
@@ -45,18 +43,18 @@ pub(super) fn misspelled<'a>(kind: &str, object: &'a Value) -> Vec<Found<'a>> {
     let Some(fields) = table::spec_of(kind) else { return Vec::new() };
     let mut found = Vec::new();
     if let Some(spec) = object.get("spec") {
-        check_object(fields, spec, &mut vec![Step::Key("spec".to_owned())], &mut found);
+        check_object(fields, spec, &mut vec![Step::Key("spec")], &mut found);
     }
     found.truncate(MAX_FOUND);
     found
 }
 
-fn check_object<'a>(fields: &'static Fields, value: &'a Value, path: &mut Vec<Step>, found: &mut Vec<Found<'a>>) {
+fn check_object<'a>(fields: &'static Fields, value: &'a Value, path: &mut Vec<Step<'a>>, found: &mut Vec<Found<'a>>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         if found.len() >= MAX_FOUND {
             return;
         }
-        path.push(Step::Key(key.clone()));
+        path.push(Step::Key(key));
         if let Some((_, shape)) = fields.nested.iter().find(|(name, _)| name == key) {
             check(shape, value, path, found);
         } else if !fields.names.contains(&key.as_str()) && nearest(key, fields.names).is_some() {
@@ -66,12 +64,12 @@ fn check_object<'a>(fields: &'static Fields, value: &'a Value, path: &mut Vec<St
     }
 }
 
-fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step>, found: &mut Vec<Found<'a>>) {
+fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>>, found: &mut Vec<Found<'a>>) {
     match shape {
         Shape::Object(fields) => check_object(fields, value, path, found),
         Shape::Map(fields) => {
             for (key, value) in value.as_object().into_iter().flatten() {
-                path.push(Step::Key(key.clone()));
+                path.push(Step::Key(key));
                 check_object(fields, value, path, found);
                 path.pop();
             }
@@ -83,18 +81,13 @@ fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step>, found: &mut 
                 path.pop();
             }
         }
-        Shape::JobTemplate => check_api(value, path, found, |probe| JobTemplateSpec::deserialize(probe).is_ok()),
-        Shape::PodTemplate => check_api(value, path, found, |probe| PodTemplateSpec::deserialize(probe).is_ok()),
+        Shape::JobTemplate => check_api::<JobTemplateSpec>(value, path, found),
+        Shape::PodTemplate => check_api::<PodTemplateSpec>(value, path, found),
     }
 }
 
-/// Checks a value that has a type of Kubernetes.
-fn check_api<'a>(
-    value: &'a Value,
-    path: &[Step],
-    found: &mut Vec<Found<'a>>,
-    decode: impl FnOnce(Probe<'a, '_>) -> bool,
-) {
-    let problems = Probe::run_excluding(POD_SPEC, value, decode);
-    found.extend(problems.into_iter().map(|(below, problem)| ([path.to_vec(), below].concat(), problem)));
+/// Checks a value that has the type `T` of Kubernetes.
+fn check_api<'a, T: DeserializeOwned>(value: &'a Value, path: &[Step<'a>], found: &mut Vec<Found<'a>>) {
+    let problems = unknown_fields_except::<T>(value, POD_SPEC);
+    found.extend(problems.into_iter().map(|(below, problem)| ([path, &below].concat(), problem)));
 }

@@ -81,20 +81,8 @@ pub struct PodReport {
     pub live: Option<WebhookTrace>,
 }
 
-/// Returns `pod` with its verified `patch`.
-pub(super) fn patched(pod: &Value, patch: &Patch) -> Value {
-    let mut patched = pod.clone();
-    // The engine has verified that the patch applies to this pod.
-    let applied = patch.apply(&mut patched);
-    debug_assert!(applied.is_ok(), "a verified patch applies: {applied:?}");
-    if applied.is_err() {
-        patched.clone_from(pod);
-    }
-    patched
-}
-
 impl PodReport {
-    /// Creates the report of a role with the outcome for its pod, and the [`patched`] `pod`.
+    /// Creates the report of a role with the outcome for its pod, and the `pod` with its patch.
     pub(super) fn new(
         document: &Document,
         kind: &str,

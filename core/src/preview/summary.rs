@@ -1,12 +1,13 @@
 //! Counts of a preview: the line that closes its text output.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 use super::{Condition, PodReport};
 use crate::mutate::{Reason, Verdict};
 
 /// Counts of a preview.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Pods, one for each role.
     pub pods: usize,
@@ -32,8 +33,18 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Counts pods.
+    #[must_use]
+    pub fn of(reports: &[PodReport]) -> Self {
+        let mut summary = Self::default();
+        for report in reports {
+            summary.add(report);
+        }
+        summary
+    }
+
     /// Counts a pod.
-    pub fn add(&mut self, report: &PodReport) {
+    fn add(&mut self, report: &PodReport) {
         let occurs = |condition: Condition| condition.causes(report).into_iter().any(|cause| !cause.is_of_namespace());
         let audited = !report.changed && report.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
         let not_opted_in = report.rules.iter().all(|rule| {
@@ -46,6 +57,33 @@ impl Summary {
         self.not_opted_in += usize::from(not_opted_in);
         self.unchanged += usize::from(!report.changed && !audited && !not_opted_in);
         self.unknown += usize::from(occurs(Condition::Unknown));
+    }
+}
+
+impl AddAssign for Summary {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            pods,
+            changed,
+            audited,
+            refused,
+            not_opted_in,
+            unchanged,
+            unknown,
+            manifest_warnings,
+            unsupported,
+            errors,
+        } = other;
+        self.pods += pods;
+        self.changed += changed;
+        self.audited += audited;
+        self.refused += refused;
+        self.not_opted_in += not_opted_in;
+        self.unchanged += unchanged;
+        self.unknown += unknown;
+        self.manifest_warnings += manifest_warnings;
+        self.unsupported += unsupported;
+        self.errors += errors;
     }
 }
 

@@ -4,14 +4,17 @@
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::ReplicationController;
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::operator_fields::misspelled;
-use crate::known_fields::{Probe, Problem, Step};
+use crate::known_fields::{Found, unknown_fields_except};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
+use crate::step::Step;
 use crate::workload::{StockRuntimes, dropped_fields};
+
+/// Finds the unknown fields of a value, except those of a type.
+type Search = for<'a> fn(&'a Value, &'static str) -> Vec<Found<'a>>;
 
 /// Name of the type whose fields are those of a pod.
 pub(super) const POD_SPEC: &str = "PodSpec";
@@ -21,8 +24,8 @@ pub(super) const POD_SPEC: &str = "PodSpec";
 pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: StockRuntimes) -> Vec<DocumentWarning> {
     let value = &document.value;
     let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let messages: Vec<(String, String)> = match decoder(api_version, kind) {
-        Some(decode) => describe(&Probe::run_excluding(POD_SPEC, value, decode)),
+    let messages: Vec<(String, String)> = match search_of(api_version, kind) {
+        Some(search) => describe(&search(value, POD_SPEC)),
         None if kind == "TrainJob" => dropped_fields(value, stock),
         None => describe(&misspelled(kind, value)),
     };
@@ -38,7 +41,7 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
 }
 
 /// Returns the path of each problem, and a message that starts with it.
-fn describe(found: &[(Vec<Step>, Problem<'_>)]) -> Vec<(String, String)> {
+fn describe(found: &[Found<'_>]) -> Vec<(String, String)> {
     let messages = found.iter().map(|(path, problem)| {
         let path: String = path.iter().map(Step::to_string).collect();
         let message = format!("{} has no effect: {}", path.trim_start_matches('.'), unknown_field_message(problem));
@@ -47,16 +50,16 @@ fn describe(found: &[(Vec<Step>, Problem<'_>)]) -> Vec<(String, String)> {
     messages.collect()
 }
 
-/// Returns the decoder of a kind of Kubernetes that creates pods from templates.
-fn decoder(api_version: &str, kind: &str) -> Option<fn(Probe<'_, '_>) -> bool> {
+/// Returns the search for unknown fields of a kind of Kubernetes that creates pods from templates.
+fn search_of(api_version: &str, kind: &str) -> Option<Search> {
     Some(match (api_version, kind) {
-        ("batch/v1", "Job") => |probe| Job::deserialize(probe).is_ok(),
-        ("batch/v1", "CronJob") => |probe| CronJob::deserialize(probe).is_ok(),
-        ("apps/v1", "Deployment") => |probe| Deployment::deserialize(probe).is_ok(),
-        ("apps/v1", "ReplicaSet") => |probe| ReplicaSet::deserialize(probe).is_ok(),
-        ("apps/v1", "StatefulSet") => |probe| StatefulSet::deserialize(probe).is_ok(),
-        ("apps/v1", "DaemonSet") => |probe| DaemonSet::deserialize(probe).is_ok(),
-        ("v1", "ReplicationController") => |probe| ReplicationController::deserialize(probe).is_ok(),
+        ("batch/v1", "Job") => unknown_fields_except::<Job>,
+        ("batch/v1", "CronJob") => unknown_fields_except::<CronJob>,
+        ("apps/v1", "Deployment") => unknown_fields_except::<Deployment>,
+        ("apps/v1", "ReplicaSet") => unknown_fields_except::<ReplicaSet>,
+        ("apps/v1", "StatefulSet") => unknown_fields_except::<StatefulSet>,
+        ("apps/v1", "DaemonSet") => unknown_fields_except::<DaemonSet>,
+        ("v1", "ReplicationController") => unknown_fields_except::<ReplicationController>,
         _ => return None,
     })
 }

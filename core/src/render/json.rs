@@ -10,6 +10,16 @@ use crate::preview::PodReport;
 
 /// Version of the schema, incremented only if a field changes its meaning or is removed.
 const SCHEMA_VERSION: u32 = 1;
+/// Text between two results.
+const SEPARATOR: &[u8] = b",\n";
+
+/// The results of one workload, one per line. Rendering takes longer than writing, and needs no other workload, so it can run
+/// on any thread.
+#[derive(Debug)]
+pub struct JsonResults {
+    text: Vec<u8>,
+    count: usize,
+}
 
 /// Writes one JSON document with one result per line.
 pub struct Json<'a, W> {
@@ -32,19 +42,40 @@ impl<'a, W: Write> Json<'a, W> {
     }
 }
 
+impl JsonResults {
+    /// Renders `reports`.
+    pub fn new(reports: &[PodReport]) -> io::Result<Self> {
+        let mut text = Vec::new();
+        for report in reports {
+            if !text.is_empty() {
+                text.extend_from_slice(SEPARATOR);
+            }
+            serde_json::to_writer(&mut text, report).map_err(io::Error::from)?;
+        }
+        Ok(Self { text, count: reports.len() })
+    }
+}
+
+impl<W: Write> Json<'_, W> {
+    /// Writes the results of one workload.
+    pub fn write_results(&mut self, results: &JsonResults) -> io::Result<()> {
+        let JsonResults { text, count } = results;
+        if *count == 0 {
+            return Ok(());
+        }
+        if self.results == 0 {
+            self.write_head()?;
+        } else {
+            self.out.write_all(SEPARATOR)?;
+        }
+        self.results += count;
+        self.out.write_all(text)
+    }
+}
+
 impl<W: Write> Sink for Json<'_, W> {
     fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
-        for report in reports {
-            if self.results == 0 {
-                self.write_head()?;
-            } else {
-                writeln!(self.out, ",")?;
-            }
-            self.results += 1;
-            // Callers detect a closed pipe by the kind of the I/O error.
-            serde_json::to_writer(&mut self.out, report).map_err(io::Error::from)?;
-        }
-        Ok(())
+        self.write_results(&JsonResults::new(reports)?)
     }
 
     fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {

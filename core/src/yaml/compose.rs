@@ -14,7 +14,7 @@ use super::error::{Error, MAX_DEPTH};
 use super::scalar::Scalar;
 use super::tree::Lines;
 use budget::Budget;
-use entries::Entries;
+use entries::{Entries, Replaced};
 
 /// The namespace of the tags that are written with `!!`.
 const CORE_TAGS: &str = "tag:yaml.org,2002:";
@@ -49,7 +49,7 @@ impl<'text> Composer<'text> {
                 Event::StreamStart | Event::DocumentEnd => {}
                 Event::DocumentStart(..) if document.is_none() => {
                     let event = self.next()?;
-                    let lines = lines.as_deref_mut().map(|lines| lines.push_item(self.line));
+                    let lines = lines.as_deref_mut().map(|lines| lines.push(self.line, self.line));
                     document = Some(self.value(event, 0, lines)?);
                 }
                 Event::StreamEnd => return Ok(document.unwrap_or_default()),
@@ -100,7 +100,7 @@ impl<'text> Composer<'text> {
             match self.next()? {
                 Event::SequenceEnd => return Ok(Value::Array(items)),
                 event => {
-                    let lines = lines.as_deref_mut().map(|lines| lines.push_item(self.line));
+                    let lines = lines.as_deref_mut().map(|lines| lines.push(self.line, self.line));
                     items.push(self.value(event, depth, lines)?);
                 }
             }
@@ -118,11 +118,14 @@ impl<'text> Composer<'text> {
                     let key = self.key(event)?;
                     let line = self.line;
                     let event = self.next()?;
-                    let replaced = lines.as_deref().and_then(|lines| lines.line_of(&key));
-                    let lines = lines.as_deref_mut().map(|lines| lines.insert_entry(&key, line, self.line));
-                    let value = self.value(event, depth, lines)?;
-                    if let Some(key) = entries.set(key, value) {
-                        self.duplicates.add(key, replaced, line)?;
+                    let own_lines = lines.as_deref_mut().map(|lines| lines.push(line, self.line));
+                    let value = self.value(event, depth, own_lines)?;
+                    if let Some(Replaced { key, by_merge }) = entries.set(key, value) {
+                        let replaced =
+                            lines.as_deref_mut().and_then(|lines| lines.replace_with_last(entries.index(&key)));
+                        if !by_merge {
+                            self.duplicates.add(key, replaced, line)?;
+                        }
                     }
                 }
             }
@@ -192,10 +195,13 @@ impl<'text> Composer<'text> {
                 return Err(self.error("`<<` takes a mapping or a list of mappings"));
             };
             for (key, value) in source {
+                let replaced = entries.merge(key, value);
                 if let Some(lines) = &mut lines {
-                    lines.insert_entry(&key, line, line);
+                    lines.push(line, line);
+                    if let Some(key) = replaced {
+                        lines.replace_with_last(entries.index(&key));
+                    }
                 }
-                entries.merge(key, value);
             }
         }
         Ok(())

@@ -17,11 +17,6 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 /// Parses one YAML document as kubectl does: if a mapping contains a key more than once, the last value takes effect.
 /// Also returns the duplicate keys, up to a limit.
 pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
-    let (value, duplicates) = compose(text, DuplicateKeys::LastWins, None)?;
-    if duplicates.is_empty() {
-        return Ok((value, duplicates));
-    }
-    // Few documents have duplicates, and recording lines takes time.
     parse_tree(text, DuplicateKeys::LastWins).map(|tree| (tree.value, tree.duplicates))
 }
 

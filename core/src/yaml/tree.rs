@@ -1,6 +1,7 @@
 //! A document with the line of each value, for messages that point at a field.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::mem;
 
 use serde_json::{Map, Value};
 
@@ -29,30 +30,31 @@ pub(crate) struct Node<'tree> {
 
 /// The recorded lines of a value and of the values in it.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     line: u64,
     start: u64,
-    items: Vec<Self>,
-    entries: BTreeMap<String, Self>,
+    /// Lines of the items or entries, in their order. Those of a value repeated by an alias or a merge are missing.
+    children: Vec<Self>,
 }
 
 impl Tree {
-    /// Returns the duplicate keys.
-    pub(crate) fn into_duplicates(self) -> Vec<DuplicateKey> {
-        self.duplicates
+    /// Converts to the value, its duplicate keys and its lines.
+    pub(crate) fn into_parts(self) -> (Value, Vec<DuplicateKey>, Lines) {
+        (self.value, self.duplicates, self.lines)
     }
 
     /// Returns an empty mapping.
     pub(crate) fn empty() -> Self {
-        let lines = Lines { items: vec![Lines::new(1, 1)], ..Lines::default() };
+        let lines = Lines { children: vec![Lines::new(1, 1)], ..Lines::default() };
         Self { value: Value::Object(Map::new()), duplicates: Vec::new(), lines }
     }
 
     /// Converts to the value of `key` in a mapping; null if it does not exist.
     pub(crate) fn into_entry(mut self, key: &str) -> Self {
+        let index = self.value.as_object().and_then(|entries| entries.keys().position(|entry| entry == key));
         let value = self.value.get_mut(key).map(Value::take).unwrap_or_default();
-        let lines = self.lines.items.first_mut().and_then(|root| root.entries.remove(key));
-        Self { value, lines: Lines { items: lines.into_iter().collect(), ..Lines::default() }, ..self }
+        let lines = index.and_then(|index| self.lines.children.first_mut()?.children.get_mut(index)).map(mem::take);
+        Self { value, lines: Lines { children: lines.into_iter().collect(), ..Lines::default() }, ..self }
     }
 
     /// Adds `offset` to every line.
@@ -63,94 +65,104 @@ impl Tree {
     /// Merges the mapping `other` as Helm merges a later file of values: mappings key by key; anything else replaces the
     /// value. Has no effect if one of the two is not a mapping.
     pub(crate) fn merge(&mut self, mut other: Self) {
-        let (Some(lines), Value::Object(value)) = (self.lines.items.first_mut(), &mut self.value) else { return };
+        let (Some(lines), Value::Object(value)) = (self.lines.children.first_mut(), &mut self.value) else { return };
         let Value::Object(new) = other.value else { return };
-        merge(value, lines, new, other.lines.items.pop().unwrap_or_default());
+        merge(value, lines, new, other.lines.children.pop().unwrap_or_default());
     }
 
     pub(crate) fn root(&self) -> Node<'_> {
-        Node { line: 1, start: 1, value: &self.value, lines: None }.child(&self.value, self.lines.items.first())
+        self.lines.node(&self.value, &[])
     }
 }
 
 impl<'tree> Node<'tree> {
     /// Returns the value of `key`, if this node is a mapping that contains it.
     pub(crate) fn get(self, key: &str) -> Option<Self> {
-        self.value.get(key).map(|value| self.entry(key, value))
+        self.entries().find(|(name, _)| *name == key).map(|(_, entry)| entry)
     }
 
     /// Returns the entries of a mapping in the order of the text.
     pub(crate) fn entries(self) -> impl Iterator<Item = (&'tree str, Self)> {
-        let entries = self.value.as_object().into_iter().flatten();
-        entries.map(move |(key, value)| (key.as_str(), self.entry(key, value)))
+        let entries = self.value.as_object().into_iter().flatten().enumerate();
+        entries.map(move |(index, (key, value))| (key.as_str(), self.child(index, value)))
     }
 
     /// Returns the items of a list.
     pub(crate) fn items(self) -> impl Iterator<Item = Self> {
         let items = self.value.as_array().into_iter().flatten().enumerate();
-        items.map(move |(index, value)| self.child(value, self.lines.and_then(|lines| lines.items.get(index))))
+        items.map(move |(index, value)| self.child(index, value))
     }
 
     /// Returns an item of a list.
     pub(crate) fn item(self, index: usize) -> Option<Self> {
-        let value = self.value.as_array()?.get(index)?;
-        Some(self.child(value, self.lines.and_then(|lines| lines.items.get(index))))
+        Some(self.child(index, self.value.as_array()?.get(index)?))
     }
 
-    fn entry(self, key: &str, value: &'tree Value) -> Self {
-        self.child(value, self.lines.and_then(|lines| lines.entries.get(key)))
-    }
-
-    fn child(self, value: &'tree Value, lines: Option<&'tree Lines>) -> Self {
+    fn child(self, index: usize, value: &'tree Value) -> Self {
+        let lines = self.lines.and_then(|lines| lines.children.get(index));
         let (line, start) = lines.map_or((self.line, self.line), |lines| (lines.line, lines.start));
         Self { line, start, value, lines }
     }
 }
 
 impl Lines {
-    /// Adds an item of a list.
-    pub(super) fn push_item(&mut self, line: usize) -> &mut Self {
-        self.items.push_mut(Self::new(line, line))
+    /// Returns the node of `value`, a value of the document. `path` consists of the indexes of the entries and items that
+    /// contain it.
+    pub(crate) fn node<'tree>(&'tree self, value: &'tree Value, path: &[usize]) -> Node<'tree> {
+        let document = Node { line: 1, start: 1, value, lines: Some(self) }.child(0, value);
+        path.iter().fold(document, |node, index| node.child(*index, value))
     }
 
-    /// Adds an entry of a mapping, or replaces it.
-    pub(super) fn insert_entry(&mut self, key: &str, line: usize, start: usize) -> &mut Self {
-        let entry = self.entries.entry(key.to_owned()).or_default();
-        *entry = Self::new(line, start);
-        entry
+    /// Adds the lines of an item of a list, or of an entry of a mapping.
+    pub(super) fn push(&mut self, line: usize, start: usize) -> &mut Self {
+        self.children.push_mut(Self::new(line, start))
     }
 
-    /// Returns the line of an entry's key.
-    pub(super) fn line_of(&self, key: &str) -> Option<u64> {
-        self.entries.get(key).map(|entry| entry.line)
+    /// Moves the last lines to `index`, because the last entry replaces an earlier one. Returns the line of the replaced entry.
+    pub(super) fn replace_with_last(&mut self, index: usize) -> Option<u64> {
+        let last = self.children.pop()?;
+        let replaced = self.children.get_mut(index)?;
+        Some(mem::replace(replaced, last).line)
+    }
+
+    /// Sets the lines of the entry `index`. The lines before it that are missing are those of the mapping.
+    fn set(&mut self, index: usize, lines: Self) {
+        let (line, start) = (self.line, self.line);
+        while self.children.len() <= index {
+            self.children.push(Self { line, start, children: Vec::new() });
+        }
+        self.children[index] = lines;
     }
 
     fn add(&mut self, offset: u64) {
         self.line += offset;
         self.start += offset;
-        self.items.iter_mut().chain(self.entries.values_mut()).for_each(|inner| inner.add(offset));
+        self.children.iter_mut().for_each(|child| child.add(offset));
     }
 
     fn new(line: usize, start: usize) -> Self {
-        Self { line: line as u64, start: start as u64, ..Self::default() }
+        Self { line: line as u64, start: start as u64, children: Vec::new() }
     }
 }
 
 /// Merges `new` into `value`. Its depth is limited by the parser.
-fn merge(value: &mut Map<String, Value>, lines: &mut Lines, new: Map<String, Value>, mut new_lines: Lines) {
+fn merge(value: &mut Map<String, Value>, lines: &mut Lines, new: Map<String, Value>, new_lines: Lines) {
+    let indexes: HashMap<String, usize> = value.keys().enumerate().map(|(index, key)| (key.clone(), index)).collect();
     let line = lines.line;
+    let own_line = || Lines { line, start: line, children: Vec::new() };
+    let mut new_lines = new_lines.children.into_iter();
     for (key, item) in new {
-        let item_lines = new_lines.entries.remove(&key);
+        let item_lines = new_lines.next().unwrap_or_else(own_line);
+        let index = indexes.get(&key).copied().unwrap_or(value.len());
         match (value.get_mut(&key), item) {
             (Some(Value::Object(existing)), Value::Object(item)) => {
-                let inner = lines.entries.entry(key).or_insert_with(|| Lines { line, start: line, ..Lines::default() });
-                merge(existing, inner, item, item_lines.unwrap_or_default());
+                if lines.children.len() <= index {
+                    lines.set(index, own_line());
+                }
+                merge(existing, &mut lines.children[index], item, item_lines);
             }
             (_, item) => {
-                match item_lines {
-                    Some(item_lines) => lines.entries.insert(key.clone(), item_lines),
-                    None => lines.entries.remove(&key),
-                };
+                lines.set(index, item_lines);
                 value.insert(key, item);
             }
         }

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
     let document = Document::generated("render", pod);
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
-    let mut sink = output.sink(ColorChoice::Auto, options, &preview);
+    let mut printer = output.printer(ColorChoice::Auto, options, &preview);
     let mut is_refused = false;
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {
         is_refused = reports.iter().flat_map(|report| &report.rules).any(|rule| rule.outcome == Verdict::Refused);
@@ -62,9 +62,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         for report in &mut reports {
             report.line = None;
         }
-        sink.write_workload(&reports)?;
+        printer.sink().write_workload(&reports)?;
     }
-    sink.finish(&Closing::default())?;
+    printer.sink().finish(&Closing::default())?;
     if let Some(machines) = machine_hint {
         let stderr = &mut stderr(ColorChoice::Auto);
         print_note(stderr, format_args!("the number of devices depends on the machine: set --machine; {machines}"));

@@ -45,6 +45,13 @@ pub(super) struct Causes {
     has_changes: bool,
 }
 
+/// Causes in the pods of a workload.
+#[derive(Debug)]
+pub(super) struct PodCauses {
+    named: Vec<NamedCause>,
+    has_changes: bool,
+}
+
 #[derive(Debug)]
 struct NamedCause {
     condition: Condition,
@@ -69,17 +76,32 @@ impl Conditions {
     }
 }
 
+impl PodCauses {
+    /// Finds the causes in `reports`. `has_namespace` is true if the labels of their namespace are those of a Namespace in the
+    /// input, about which [`Causes::add_warning`] is called.
+    pub(super) fn new(conditions: &Conditions, reports: &[PodReport], has_namespace: bool) -> Self {
+        let has_changes = reports.iter().any(|report| report.changed);
+        let mut named = Vec::new();
+        for report in reports {
+            for condition in conditions.conditions() {
+                named.extend(condition.causes(report).into_iter().map(|cause| NamedCause {
+                    condition,
+                    text: cause.describe(report),
+                    namespace_warning: cause.namespace_warning(report).filter(|_| has_namespace),
+                }));
+            }
+        }
+        Self { named, has_changes }
+    }
+}
+
 impl Causes {
-    /// Adds the causes in `report`. `has_namespace` is true if the labels of its namespace are those of a Namespace in the input,
-    /// about which [`Self::add_warning`] is called.
-    pub(super) fn add(&mut self, conditions: &Conditions, report: &PodReport, has_namespace: bool) {
-        self.has_changes |= !Condition::Changed.causes(report).is_empty();
-        for condition in conditions.conditions() {
-            for cause in condition.causes(report) {
-                let namespace_warning = cause.namespace_warning(report).filter(|_| has_namespace);
-                if namespace_warning.as_ref().is_none_or(|message| !self.warnings.contains(message)) {
-                    self.push(NamedCause { condition, text: cause.describe(report), namespace_warning });
-                }
+    /// Adds the causes in the pods of a workload.
+    pub(super) fn add(&mut self, causes: PodCauses) {
+        self.has_changes |= causes.has_changes;
+        for cause in causes.named {
+            if cause.namespace_warning.as_ref().is_none_or(|message| !self.warnings.contains(message)) {
+                self.push(cause);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::super::output::Format;
 use super::super::terminal::stdout_layout;
 use super::super::{Status, stderr};
 use super::Arguments;
-use super::fail_on::Causes;
+use super::fail_on::{Causes, PodCauses};
 use trainmesh_core::dns;
 use trainmesh_core::preview::{LivePod, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
@@ -45,13 +45,14 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     let preview = Preview::new(configuration, context, namespace.clone())
         .with_facts(facts)
         .with_installation(live.installation().clone());
-    let report = preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since });
+    let reports =
+        [preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since })];
     let mut causes = Causes::default();
-    causes.add(&arguments.conditions, &report, false);
+    causes.add(PodCauses::new(&arguments.conditions, &reports, false));
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
-    let mut sink = format.sink(arguments.color.into(), options, &preview);
-    sink.write_workload(&[report])?;
-    sink.finish(&Closing::default())?;
+    let mut printer = format.printer(arguments.color.into(), options, &preview);
+    printer.sink().write_workload(&reports)?;
+    printer.sink().finish(&Closing::default())?;
     causes.print(&mut stderr(arguments.color.into()));
     Ok(if causes.occur(&arguments.conditions) { Status::Findings } else { Status::Success })
 }

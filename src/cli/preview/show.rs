@@ -5,20 +5,22 @@ use std::io::Write;
 
 use anyhow::bail;
 
-use super::super::input::{document_error, placeholder_note};
+use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
+use super::super::output::Printer;
 use super::super::premise::{self, AssumedLabels, premise};
 use super::super::progress::Progress;
 use super::super::skipped_files::SkippedFiles;
 use super::super::terminal::stdout_layout;
 use super::super::{colored_stdout, print_difference, print_error, print_note, print_warning, stderr};
 use super::Arguments;
+use super::compute::{Computation, Content, Workload};
 use super::fail_on::Causes;
 use crate::manifest::Inputs;
-use trainmesh_core::manifest::{Document, DocumentError, DocumentWarning};
-use trainmesh_core::preview::{DocumentPreview, FieldDifference, PodReport, Preview, Summary};
+use trainmesh_core::manifest::{DocumentError, DocumentWarning};
+use trainmesh_core::preview::{FieldDifference, PodReport, Preview, Summary};
 use trainmesh_core::printable::Printable;
-use trainmesh_core::render::{Closing, Sink, TextOptions};
+use trainmesh_core::render::{Closing, TextOptions};
 
 /// Result of a run.
 #[derive(Debug, Default)]
@@ -50,13 +52,6 @@ struct Note {
     others: usize,
 }
 
-/// A document with its preview.
-struct PreviewedDocument {
-    document: Document,
-    warnings: Vec<DocumentWarning>,
-    preview: Result<DocumentPreview, DocumentError>,
-}
-
 /// Prints every document in the order of the input.
 pub(super) fn show(
     arguments: &Arguments,
@@ -71,77 +66,52 @@ pub(super) fn show(
         print_note(stderr, format_args!("{premise}"));
     }
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Some(premise) };
-    let mut sink = (!arguments.summary).then(|| arguments.output.sink(color, options, preview));
+    let mut printer = (!arguments.summary).then(|| arguments.output.printer(color, options, preview));
     let mut shown = Shown::default();
     let mut progress = Progress::new();
-    let preview_document = |mut document: Document| {
-        let warnings = preview.take_warnings(&mut document);
-        let found = preview.document(&document).map_err(|error| document_error(preview, &document, &error));
-        PreviewedDocument { document, warnings, preview: found }
-    };
-    inputs.map_documents(preview_document, |previewed| {
-        let previewed = previewed.and_then(|(previewed, warnings)| {
-            let PreviewedDocument { document, warnings: others, preview } = previewed;
-            for warning in warnings.into_iter().chain(others) {
-                shown.add_warning(arguments, warning, stderr);
-            }
-            preview.map(|preview| (document, preview))
-        });
-        match previewed {
-            Err(error) if shown.skipped.add(&error, arguments.verbose, stderr) => {}
-            Err(error) => {
-                print_error(stderr, format_args!("{error}"));
-                shown.count(arguments, &error.source, |summary| summary.errors += 1);
-                shown.errors.push(error);
-            }
-            Ok((_, DocumentPreview::Namespace(warnings))) => {
-                for warning in warnings {
+    let computation = Computation { arguments, preview, is_compared: live.is_some() };
+    inputs.map_documents(
+        |document| computation.preview(document),
+        |previewed| {
+            let content = previewed.and_then(|(previewed, warnings)| {
+                for warning in warnings.into_iter().chain(previewed.warnings) {
                     shown.add_warning(arguments, warning, stderr);
                 }
-            }
-            Ok((document, DocumentPreview::Skipped(reason))) => {
-                if arguments.verbose {
-                    print_note(stderr, format_args!("{}: {reason}", position(&document)));
+                previewed.content
+            });
+            match content {
+                Err(error) if shown.skipped.add(&error, arguments.verbose, stderr) => {}
+                Err(error) => {
+                    print_error(stderr, format_args!("{error}"));
+                    shown.count(arguments, &error.source, Summary { errors: 1, ..Summary::default() });
+                    shown.errors.push(error);
+                }
+                Ok(Content::Namespace(warnings)) => {
+                    for warning in warnings {
+                        shown.add_warning(arguments, warning, stderr);
+                    }
+                }
+                Ok(Content::Skipped(reason)) => {
+                    if arguments.verbose {
+                        print_note(stderr, format_args!("{reason}"));
+                    }
+                }
+                Ok(Content::Unsupported(source, message)) => {
+                    print_note(stderr, format_args!("{message}"));
+                    shown.causes.add_unsupported(&arguments.conditions, &message);
+                    shown.count(arguments, &source, Summary { unsupported: 1, ..Summary::default() });
+                }
+                Ok(Content::Workload(workload)) => {
+                    progress.add(workload.summary.pods);
+                    shown.add_workload(arguments, *workload, preview, printer.as_mut(), live, stderr)?;
                 }
             }
-            Ok((document, DocumentPreview::Unsupported(what))) => {
-                let message = format!("{}: {what}", position(&document));
-                print_note(stderr, format_args!("{message}"));
-                shown.causes.add_unsupported(&arguments.conditions, &message);
-                shown.count(arguments, &document.source, |summary| summary.unsupported += 1);
-            }
-            Ok((document, DocumentPreview::Pods { mut reports, mut notes, warnings })) => {
-                for warning in warnings {
-                    shown.add_warning(arguments, warning, stderr);
-                }
-                if arguments.summary {
-                    notes.clear();
-                }
-                notes.extend(reports.iter().find_map(|report| arguments.input.overridden_fabric(report)));
-                if let Some(role) = &arguments.role {
-                    shown.roles.extend(reports.iter().map(|report| report.role.clone()));
-                    reports.retain(|report| report.role == *role);
-                }
-                for report in &reports {
-                    progress.tick();
-                    shown.count(arguments, &document.source, |summary| summary.add(report));
-                    shown.causes.add(&arguments.conditions, report, preview.context().has_namespace(&report.namespace));
-                    premise::record(preview.context(), &report.namespace, &mut shown.assumed);
-                }
-                sink.as_mut().map_or(Ok(()), |sink| sink.write_workload(&reports))?;
-                for report in &reports {
-                    shown.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
-                }
-                for text in notes {
-                    shown.add_note(text, &document);
-                }
-            }
-        }
-        anyhow::Ok(())
-    })?;
+            anyhow::Ok(())
+        },
+    )?;
     drop(progress);
     shown.require_role(arguments.role.as_deref())?;
-    shown.finish(arguments, sink)?;
+    shown.finish(arguments, printer)?;
     shown.skipped.print(arguments.verbose, stderr);
     shown.print_notes(stderr);
     shown.causes.print(stderr);
@@ -149,33 +119,67 @@ pub(super) fn show(
 }
 
 impl Shown {
-    /// Counts a document or pod of `source`.
-    fn count(&mut self, arguments: &Arguments, source: &str, count: impl Fn(&mut Summary)) {
-        count(&mut self.summary);
+    /// Prints and counts the pods of a workload, and compares them with the cluster.
+    fn add_workload(
+        &mut self,
+        arguments: &Arguments,
+        workload: Workload,
+        preview: &Preview,
+        printer: Option<&mut Printer<'_>>,
+        live: Option<&LiveCluster>,
+        stderr: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let Workload { source, line, namespace, roles, summary, causes, warnings, notes, results, reports } = workload;
+        for warning in warnings {
+            self.add_warning(arguments, warning, stderr);
+        }
+        if arguments.role.is_some() {
+            self.roles.extend(roles);
+        }
+        if summary.pods > 0 {
+            self.count(arguments, &source, summary);
+            self.causes.add(causes);
+            premise::record(preview.context(), &namespace, &mut self.assumed);
+        }
+        if let Some(printer) = printer {
+            printer.print(&reports, results.transpose()?.as_ref())?;
+        }
+        for report in &reports {
+            self.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
+        }
+        for text in notes {
+            self.add_note(text, &source, line);
+        }
+        Ok(())
+    }
+
+    /// Counts the documents or pods of `source`.
+    fn count(&mut self, arguments: &Arguments, source: &str, counts: Summary) {
+        self.summary += counts;
         if !arguments.summary {
             return;
         }
         match self.by_file.last_mut() {
-            Some((file, summary)) if file == source => count(summary),
-            _ => count(&mut self.by_file.push_mut((source.to_owned(), Summary::default())).1),
+            Some((file, summary)) if file == source => *summary += counts,
+            _ => self.by_file.push((source.to_owned(), counts)),
         }
     }
 
     /// Prints and counts a warning about a document.
     fn add_warning(&mut self, arguments: &Arguments, warning: DocumentWarning, stderr: &mut impl Write) {
         print_warning(stderr, format_args!("{warning}"));
-        self.count(arguments, &warning.source, |summary| summary.manifest_warnings += 1);
+        self.count(arguments, &warning.source, Summary { manifest_warnings: 1, ..Summary::default() });
         self.causes.add_warning(&arguments.conditions, &warning);
         self.warnings.push(warning);
     }
 
-    fn add_note(&mut self, text: String, document: &Document) {
+    fn add_note(&mut self, text: String, source: &str, line: u64) {
         if let Some(note) = self.notes_by_text.get(&text).and_then(|index| self.notes.get_mut(*index)) {
             note.others += 1;
             return;
         }
         self.notes_by_text.insert(text.clone(), self.notes.len());
-        self.notes.push(Note { text, position: position(document), others: 0 });
+        self.notes.push(Note { text, position: format!("{source}:{line}"), others: 0 });
     }
 
     /// Fails if pods were found, but none with the requested role.
@@ -188,11 +192,11 @@ impl Shown {
     }
 
     /// Completes the output.
-    fn finish(&self, arguments: &Arguments, sink: Option<Box<dyn Sink + '_>>) -> anyhow::Result<()> {
-        if let Some(mut sink) = sink {
+    fn finish(&self, arguments: &Arguments, printer: Option<Printer<'_>>) -> anyhow::Result<()> {
+        if let Some(mut printer) = printer {
             let (errors, warnings) = (self.errors.as_slice(), self.warnings.as_slice());
             let closing = Closing { errors, warnings, assumed: Some(&self.assumed), summary: Some(&self.summary) };
-            return Ok(sink.finish(&closing)?);
+            return Ok(printer.sink().finish(&closing)?);
         }
         let mut out = colored_stdout(arguments.color.into());
         let files = if self.by_file.len() > 1 { self.by_file.as_slice() } else { &[] };
@@ -216,11 +220,6 @@ impl Shown {
             print_note(stderr, format_args!("no document in the input creates pods"));
         }
     }
-}
-
-/// Returns the file and line of a document.
-fn position(document: &Document) -> String {
-    format!("{}:{}", document.source, document.line)
 }
 
 /// Prints the differences between `report` and the cluster; returns false if the dry run failed.

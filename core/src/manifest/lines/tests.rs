@@ -3,21 +3,25 @@
 use rstest::rstest;
 use serde_json::json;
 
+use super::super::parse::parse_objects;
 use super::*;
 
 /// Returns the object of `text`, which starts on `line`.
 fn document(text: &str, line: u64, item: Option<usize>) -> Document {
-    let text = DocumentText::new(text.to_owned(), line);
-    Document {
-        source: "a.yaml".into(),
-        document: 0,
-        item,
-        line,
-        namespace: None,
-        value: Value::Null,
-        text,
-        warnings: Vec::new(),
+    let (mut value, _, lines) = parse_tree(text, DuplicateKeys::LastWins).unwrap().into_parts();
+    let mut path = Vec::new();
+    let fields: &[&str] = if item.is_some() { &["items"] } else { &["request", "object"] };
+    for field in fields {
+        let Some(index) = value.as_object().unwrap().keys().position(|key| key == field) else { break };
+        (path, value) = ([path, vec![index]].concat(), value[*field].take());
     }
+    if let Some(index) = item {
+        (path, value) = ([path, vec![index]].concat(), value[index].take());
+    }
+    let is_json = text.starts_with('{');
+    let text = if is_json { DocumentText::new(text.to_owned(), line) } else { DocumentText::with_lines(lines, line) };
+    let text = text.of_object(path);
+    Document { source: "a.yaml".into(), document: 0, item, line, namespace: None, value, text, warnings: Vec::new() }
 }
 
 const JOB: &str = "kind: PyTorchJob
@@ -109,6 +113,27 @@ fn a_path_is_followed_as_far_as_it_exists(#[case] path: &str, #[case] line: u64)
     assert_eq!(document(text, 2, None).path_line(path), line, "{path}");
     let list = format!("kind: List\nitems:\n- {}", text.trim_end().replace('\n', "\n  "));
     assert_eq!(document(&list, 2, Some(0)).path_line(path), line + 2, "{path}");
+}
+
+#[rstest]
+#[case::duplicate("a: 1\nb: 2\na: 3\nc: 4\n", &[("a", 3), ("b", 2), ("c", 4)])]
+#[case::duplicate_mapping("a: {k: 1}\nb: 2\na:\n  k: 3\nc: 4\n", &[("a.k", 4), ("b", 2), ("c", 5)])]
+#[case::overridden_merge("b: &b\n  k: 1\nc:\n  <<: *b\n  k: 2\n  d: 3\n", &[("c.k", 5), ("c.d", 6)])]
+#[case::overriding_merge("b: &b\n  k: 1\nc:\n  k: 2\n  <<: *b\n  d: 3\n", &[("c.k", 5), ("c.d", 6)])]
+#[case::alias("a: &a\n  k: 1\nb: *a\nc: 2\n", &[("a.k", 2), ("b.k", 3), ("c", 4)])]
+fn repeated_keys_and_values_have_the_line_that_counts(#[case] text: &str, #[case] expected: &[(&str, u64)]) {
+    let document = document(text, 1, None);
+    let found: Vec<_> = expected.iter().map(|(path, _)| (*path, document.path_line(path))).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn objects_of_nested_lists_have_their_own_lines() {
+    let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - {apiVersion: v1, kind: A}\n  \
+                - apiVersion: v1\n    kind: B\n- apiVersion: v1\n  kind: C\n";
+    let objects = parse_objects(&"a.yaml".into(), 0, 1, None, Ok(text.to_owned()));
+    let lines: Vec<u64> = objects.iter().map(|object| object.as_ref().unwrap().path_line("kind")).collect();
+    assert_eq!(lines, [7, 9, 11]);
 }
 
 #[rstest]

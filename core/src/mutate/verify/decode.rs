@@ -3,8 +3,6 @@
 //! A typed list item can take a hundred times the memory of its JSON: a volume `{}` of two bytes becomes a kilobyte of
 //! empty fields. The items of potentially long lists are therefore decoded and dropped one by one, without their text.
 
-mod shape;
-
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
@@ -14,11 +12,10 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Error, Map, Value};
 
-use shape::{Fields, Shape};
+use crate::api_type::Decoder;
 
 type Decode = fn(&Value) -> Result<(), Error>;
 
@@ -99,7 +96,7 @@ fn volume(value: &Value) -> Result<(), Error> {
 fn object<T: DeserializeOwned>(value: &Value, separate: &[(&str, Decode)]) -> Result<(), Error> {
     let Value::Object(fields) = value else { return typed::<T>(value) };
     let is_separate = |name: &str| separate.iter().any(|(field, _)| *field == name);
-    T::deserialize(MapAccessDeserializer::new(Fields::new(fields, |name| !is_separate(name))))?;
+    T::deserialize(Decoder::shape_of_fields(value, &|name| !is_separate(name)))?;
     let mut present = separate.iter().filter_map(|(field, decode)| Some((fields.get(*field)?, decode)));
     present.try_for_each(|(value, decode)| if value.is_null() { Ok(()) } else { decode(value) })
 }
@@ -113,7 +110,7 @@ fn list(value: &Value, item: Decode) -> Result<(), Error> {
 }
 
 fn typed<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
-    T::deserialize(Shape(value)).map(drop)
+    T::deserialize(Decoder::shape(value)).map(drop)
 }
 
 #[cfg(test)]
