@@ -150,6 +150,8 @@ soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certif
 	tests/cluster/cluster mesh image
 	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_gangs -- \
 	  --ignored --nocapture --test-threads=1
+	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_controller -- \
+	  --ignored --nocapture
 	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_diagnosis -- \
 	  --ignored --nocapture
 	$(CARGO) build --release --locked

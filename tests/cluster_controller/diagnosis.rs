@@ -1,5 +1,7 @@
 //! Findings that the controller publishes, with real pods that request simulated GPUs.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::fixture::Fixture;
@@ -15,6 +17,8 @@ fn with_gpu(pod: PodManifest, image: &str, script: &str) -> PodManifest {
 }
 
 const IMAGE: &str = "trainmesh.test/busybox:1";
+/// Time within which a finding counts as resolved: five minutes of absence, and the next scan.
+const RESOLVED: Duration = Duration::from_mins(7);
 
 /// Waits until a series is not 0. Other tests run pods at the same time, which may count too.
 fn wait_for_any(controller: &Controller, series: &str) {
@@ -56,6 +60,32 @@ fn peers_that_wait_for_one_pod_are_counted() {
     assert!(event.note.contains("so 1 other pod of the job waits"), "{event:?}");
     assert!(events(&fixture.namespace, "llama-master-0").iter().all(|event| event.reason != "ImagePullFails"));
     wait_for_any(&fixture.controller, "trainmesh_gpu_seconds_wasted_total{cause=\"peers_waiting\"}");
+    for series in ["workloads", "accelerators"] {
+        wait_for_any(&fixture.controller, &format!("trainmesh_inventory_{series}{{class=\"training\"}}"));
+    }
+}
+
+/// One event for each transition: a warning when the finding appears, and a normal one when it has been absent for a while.
+#[test]
+#[ignore = "takes six minutes"]
+fn a_finding_that_disappears_is_published_as_resolved() {
+    let fixture = Fixture::new();
+    let mut container = container("main", "sleep 1h");
+    container["image"] = "trainmesh.test/missing:1".into();
+    fixture.create(&fixture.group.pod("train").label("sidecar.istio.io/inject", "false").container(container));
+    wait_for_event(&fixture.namespace, "train", "ImagePullFails");
+    let patch = json!({"spec": {"containers": [{"name": "main", "image": IMAGE}]}}).to_string();
+    let _ = fixture.namespace.kubectl(&["patch", "pod", "train", "-p", &patch], "").success();
+    let transitions = || {
+        let found = events(&fixture.namespace, "train").into_iter().filter(|event| event.reason == "ImagePullFails");
+        found.map(|event| (event.warning, event.count, event.note.contains(": resolved: "))).collect::<Vec<_>>()
+    };
+    let expected = [(true, 1, false), (false, 1, true)];
+    eventually(RESOLVED, "the finding is resolved", || {
+        let mut found = transitions();
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        if found == expected { Ok(()) } else { Err(format!("{found:?}")) }
+    });
 }
 
 #[test]
