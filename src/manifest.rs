@@ -7,6 +7,7 @@ mod inputs;
 mod kustomize;
 mod kustomize_origins;
 mod kustomize_patches;
+mod overlay_patches;
 mod parallel;
 mod paths;
 mod pattern;

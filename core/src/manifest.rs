@@ -36,7 +36,7 @@ use serde_json::Value;
 
 pub use collector::Collector;
 pub use documents::Documents;
-pub use lines::DocumentText;
+pub use lines::{DocumentText, Overlay, OverlayPatch};
 pub use part::{ObjectResult, ParsedPart, Part};
 pub use placeholder::advice as placeholder_advice;
 pub use reader::Parts;
@@ -92,6 +92,8 @@ pub struct Document {
     pub value: Value,
     /// Text of the document, in which fields are located.
     pub text: DocumentText,
+    /// Changes of kustomizations to the object, if one was rendered.
+    pub overlay: Option<Arc<Overlay>>,
     /// Warnings about the text of the document; only its first object has them.
     pub warnings: Vec<DocumentWarning>,
 }
@@ -108,6 +110,7 @@ impl Document {
             namespace: None,
             value,
             text: DocumentText::default(),
+            overlay: None,
             warnings: Vec::new(),
         }
     }

@@ -1,21 +1,23 @@
 //! Finds the file of a kustomization from which a rendered object comes, so that messages name a line that the user has.
 //!
 //! Objects are found by kind, name and namespace in the `resources` of the kustomization and of the kustomizations below it,
-//! with their prefixes, suffixes and namespaces. An object that is generated, patched to another name or downloaded is not
+//! with their prefixes, suffixes and namespaces. Values that a kustomization changes are located in its patches. An object that is generated, patched to another name or downloaded is not
 //! found: messages about it name the kustomization.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
 use serde_json::Value;
 use trainmesh_core::manifest::{
-    Document, DocumentError, DocumentText, Documents, KUSTOMIZATION_FILES, Origin, Substitutions,
+    Document, DocumentError, DocumentText, Documents, KUSTOMIZATION_FILES, Origin, Overlay, Substitutions,
 };
 use trainmesh_core::yaml;
 
+use super::overlay_patches::OverlayPatches;
 use super::paths::display;
 use super::source::Source;
 
@@ -23,11 +25,19 @@ use super::source::Source;
 pub(super) struct KustomizeOrigins {
     /// File of the kustomization.
     file: Arc<str>,
-    objects: BTreeMap<ObjectKey, Vec<Document>>,
+    objects: BTreeMap<ObjectKey, Vec<Resource>>,
+    patches: OverlayPatches,
     /// Number of files that may still be read.
     files: usize,
     /// Size of the files that may still be read.
     bytes: u64,
+}
+
+/// An object in a file.
+struct Resource {
+    document: Document,
+    /// Its name in the file.
+    name: String,
 }
 
 /// Kind and name.
@@ -55,7 +65,13 @@ impl KustomizeOrigins {
     pub(super) fn read(directory: &Path) -> Self {
         let found = kustomization(directory).unwrap_or_else(|| directory.join(KUSTOMIZATION_FILES[0]));
         let file = display(&found);
-        let mut origins = Self { file, objects: BTreeMap::new(), files: MAX_FILES, bytes: MAX_BYTES };
+        let mut origins = Self {
+            file,
+            objects: BTreeMap::new(),
+            patches: OverlayPatches::default(),
+            files: MAX_FILES,
+            bytes: MAX_BYTES,
+        };
         origins.add_directory(directory, Changes::default(), MAX_DEPTH);
         origins
     }
@@ -67,6 +83,12 @@ impl KustomizeOrigins {
             document.text = DocumentText::default();
             return document;
         };
+        let Resource { document: origin, name } = origin;
+        let (kind, final_name) = key(&document.value).unwrap_or_default();
+        document.overlay = Some(Arc::new(Overlay {
+            source: self.file.clone(),
+            patches: self.patches.of_object(&kind, [name, &final_name]),
+        }));
         document.source = origin.source.clone();
         (document.document, document.item, document.line) = (origin.document, origin.item, origin.line);
         document.text = origin.text.clone();
@@ -78,13 +100,13 @@ impl KustomizeOrigins {
         DocumentError { source: self.file.clone(), line: Some(1), ..error }
     }
 
-    fn find(&self, document: &Document) -> Option<&Document> {
+    fn find(&self, document: &Document) -> Option<&Resource> {
         let candidates = self.objects.get(&key(&document.value)?)?;
         let namespace = namespace(&document.value);
-        let is_same = |candidate: &&Document| candidate.namespace.as_deref() == namespace;
-        let same_namespace = candidates.iter().find(is_same);
+        let own_namespace = |candidate: &Resource| candidate.document.namespace.clone();
+        let same_namespace = candidates.iter().find(|candidate| own_namespace(candidate).as_deref() == namespace);
         same_namespace
-            .or_else(|| candidates.iter().find(|candidate| candidate.namespace.is_none() || namespace.is_none()))
+            .or_else(|| candidates.iter().find(|candidate| own_namespace(candidate).is_none() || namespace.is_none()))
     }
 
     /// Adds the objects of the kustomization in `directory`.
@@ -93,9 +115,8 @@ impl KustomizeOrigins {
         if !self.take(&file) {
             return;
         }
-        let Some(kustomization) = fs::read_to_string(&file).ok().and_then(|text| yaml::parse(&text).ok()) else {
-            return;
-        };
+        let Ok(content) = fs::read_to_string(&file) else { return };
+        let Ok(kustomization) = yaml::parse(&content) else { return };
         let text = |field: &str| kustomization.get(field).and_then(Value::as_str).unwrap_or_default();
         let changes = Changes {
             prefix: around.prefix + text("namePrefix"),
@@ -111,6 +132,10 @@ impl KustomizeOrigins {
                 self.add_file(&path, &changes);
             }
         }
+        // Those of the kustomizations below are applied before.
+        let mut patches = mem::take(&mut self.patches);
+        patches.add(&file, &content, &kustomization, |path| self.take(path));
+        self.patches = patches;
     }
 
     /// Adds the objects of a file.
@@ -123,7 +148,8 @@ impl KustomizeOrigins {
             document.namespace = changes.namespace.as_deref().or_else(|| namespace(&document.value)).map(str::to_owned);
             document.text = document.text.with_value(document.value.take());
             let final_name = format!("{}{own_name}{}", changes.prefix, changes.suffix);
-            self.objects.entry((kind, final_name)).or_default().push(document);
+            let resource = Resource { document, name: own_name };
+            self.objects.entry((kind, final_name)).or_default().push(resource);
         }
     }
 

@@ -211,7 +211,7 @@ fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr
 #[case::generated("lint -k overlays/prod", 1, &["overlays/prod/kustomization.yaml:1: Job team-a/generated\n"], "")]
 #[case::preview("preview -k overlays/prod", 0, &["base/job.yaml:2: Job team-a/p-b-a-x\n"], "")]
 #[case::json("preview -k overlays/prod -o json", 0, &[r#""source":"base/job.yaml","document":0"#, r#""line":11"#], "")]
-#[case::cause("preview -k overlays/prod --summary --fail-on warning", 1, &["base/job.yaml: 1 role"], "failed: warning: base/job.yaml:2: Job team-a/p-b-a-x: FP005")]
+#[case::cause("preview -k overlays/prod --summary --fail-on warning", 1, &["base/job.yaml: 1 role"], "failed: warning: base/job.yaml:11: Job team-a/p-b-a-x: FP005")]
 #[case::exclude_is_for_directories("preview -k overlays/prod --exclude a", 2, &[], "cannot be used with")]
 fn messages_about_kustomizations_name_the_source_file(
     #[case] command: &str,
@@ -220,6 +220,50 @@ fn messages_about_kustomizations_name_the_source_file(
     #[case] stderr: &str,
 ) {
     assert_exit(&run(KUSTOMIZATION, command), code, stdout, stderr);
+}
+
+/// The overlay `overlays/prod` with one more entry, which changes the setting of the base to the rendered one.
+fn patched(entry: &str) -> Vec<(&'static str, String)> {
+    let base = JOB.replace("100", "7");
+    let kustomization = format!("namespace: team-a\nnamePrefix: p-\nnameSuffix: -x\nresources: [../../base]\n{entry}");
+    let patch = format!("# 100\n{}", JOB.replacen("spec:\n", "spec:\n  suspend: true\n", 1));
+    let files = [
+        ("base/kustomization.yaml", "resources: [job.yaml]\nnamePrefix: b-\n".to_owned()),
+        ("base/job.yaml", base),
+        ("overlays/prod/kustomization.yaml", kustomization),
+        ("overlays/prod/retry.yaml", patch),
+        ("overlays/prod/other.yaml", JOB.replace("name: a", "name: c")),
+        ("rendered.yaml", RENDERED.split("---\n").next().unwrap_or_default().to_owned()),
+    ];
+    files.into()
+}
+
+/// A finding about a value of a patch names the patch, which a pull request shows, and not the base with another value.
+#[rstest]
+#[case::file("patches: [{path: retry.yaml}]\n", "overlays/prod/retry.yaml", 13)]
+#[case::file_with_a_target("patches: [{path: retry.yaml, target: {kind: Job}}]\n", "overlays/prod/retry.yaml", 13)]
+#[case::target_of_another_kind(
+    "patches: [{path: retry.yaml, target: {kind: PyTorchJob}}]\n",
+    "overlays/prod/kustomization.yaml",
+    1
+)]
+#[case::strategic_merge("patchesStrategicMerge:\n- retry.yaml\n", "overlays/prod/retry.yaml", 13)]
+#[case::the_last_patch_wins(
+    "patches: [{path: retry.yaml}, {path: retry.yaml, target: {kind: Job}}, {path: other.yaml}]\n",
+    "overlays/prod/retry.yaml",
+    13
+)]
+#[case::inline(
+    "patches:\n- target: {kind: Job}\n  patch: |-\n    spec: {template: {spec: {containers: [{name: a, env: [\n      {name: NCCL_IB_RETRY_CNT, value: \"100\"}]}]}}}\n",
+    "overlays/prod/kustomization.yaml",
+    9
+)]
+#[case::json_patch("patches: [{target: {kind: Job}, patch: '[{op: add}]'}]\n", "overlays/prod/kustomization.yaml", 1)]
+#[case::not_patched("", "overlays/prod/kustomization.yaml", 1)]
+fn values_of_patches_are_located_in_the_patch(#[case] entry: &str, #[case] file: &str, #[case] line: u64) {
+    let files = patched(entry);
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    assert_eq!(locations(&run(&files, "lint -k overlays/prod -o sarif")), [(format!("%SRCROOT%/{file}"), line)]);
 }
 
 /// Returns the URI and line of each result of a SARIF log.

@@ -1,15 +1,21 @@
 //! Finds the line of a field in the text of its manifest.
 
+mod overlay;
+mod part;
 #[cfg(test)]
 mod tests;
+mod trainjob;
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+pub use overlay::{Overlay, OverlayPatch};
+
 use super::Document;
 use crate::yaml::{DuplicateKeys, Lines, Node, parse_tree};
+use part::Part;
 
 /// Lines of the fields of an object.
 #[derive(Clone, Default)]
@@ -73,6 +79,26 @@ impl DocumentText {
         Some(lines.get_or_init(read).as_ref()?.node(self.value.as_deref().unwrap_or(value), &self.path))
     }
 
+    /// Parses `text`, which contains one object that starts on `line` of its source; `None` if it is invalid.
+    #[must_use]
+    pub fn parse(text: &str, line: u64) -> Option<Self> {
+        let (value, _, lines) = parse_tree(text, DuplicateKeys::LastWins).ok()?.into_parts();
+        Some(Self::with_lines(lines, line).with_value(value))
+    }
+
+    /// Returns the line of the source on which the value of the field at `path` starts, or of the closest field around it: for a
+    /// block scalar, that of its first line. The text must have its own object.
+    #[must_use]
+    pub fn start_line(&self, path: &str) -> u64 {
+        let start = self.own_object().map_or(1, |object| follow(object, path).start);
+        self.lines.as_deref().map_or(1, |document| document.line + start.saturating_sub(1))
+    }
+
+    /// Returns the node of the text's own object.
+    fn own_object(&self) -> Option<Node<'_>> {
+        self.object(self.value.as_deref()?)
+    }
+
     /// Returns the line of the source with `node`.
     fn line(&self, node: Node<'_>) -> u64 {
         self.lines.as_deref().map_or(1, |document| document.line + node.line.saturating_sub(1))
@@ -105,21 +131,28 @@ impl Document {
     #[must_use]
     pub fn pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
         let object = self.object()?;
+        if let Some(parts) = trainjob::parts(object, role, pod, pointer) {
+            let closest = parts.iter().map(Part::deepest).min_by_key(|deepest| deepest.missing);
+            let closest = closest.filter(|deepest| deepest.missing < tokens(pointer).count());
+            return Some(self.text.line(closest.map_or(object, |deepest| deepest.node)));
+        }
         let templates = templates(object);
         let template = of_role(&templates, role).or(templates.first());
-        let node = template.map_or(object, |template| deepest(template.node, pod, pointer).0);
+        let node = template.map_or(object, |template| Part::new(template.node, pod, tokens(pointer)).deepest().node);
         Some(self.text.line(node))
     }
 
-    /// Like [`Self::pod_field_line`], but `None` if the template of `role` does not contain the field, or contains another value
-    /// than `pod`. A mapping or a list of mappings only has to exist, because operators add to it.
+    /// Like [`Self::pod_field_line`], but `None` if the manifest does not contain the field, or contains another value than `pod`.
+    /// A mapping or a list of mappings only has to exist, because operators add to it.
     #[must_use]
     pub fn own_pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
-        let templates = templates(self.object()?);
-        let (node, value) = deepest(of_role(&templates, role)?.node, pod, pointer);
-        let value = value?;
-        let has_mappings = value.is_object() || value.get(0).is_some_and(Value::is_object);
-        (has_mappings || node.value == value).then(|| self.text.line(node))
+        let object = self.object()?;
+        let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
+            let templates = templates(object);
+            let template = of_role(&templates, role).map(|template| Part::new(template.node, pod, tokens(pointer)));
+            template.into_iter().collect()
+        });
+        parts.iter().find_map(|part| part.deepest().own()).map(|node| self.text.line(node))
     }
 
     /// Returns the object in the text.
@@ -148,6 +181,15 @@ fn follow<'tree>(mut node: Node<'tree>, path: &str) -> Node<'tree> {
         (node, rest) = (next, after);
     }
     node
+}
+
+/// Follows `path` from `node`; `None` if the manifest does not contain all of it.
+fn follow_all<'tree>(mut node: Node<'tree>, path: &str) -> Option<Node<'tree>> {
+    let mut rest = path;
+    while !rest.is_empty() {
+        (node, rest) = step(node, rest.strip_prefix('.').unwrap_or(rest))?;
+    }
+    Some(node)
 }
 
 /// Returns the field or item of `node` at the start of `path`, and the rest of the path. A key may contain dots, so the longest one
@@ -215,35 +257,4 @@ fn pod_spec(node: Node<'_>) -> Option<Node<'_>> {
 /// Returns true if `name` is `role`, or a key such as `headGroupSpec` or `leaderTemplate` that starts with it.
 fn is_role(name: &str, role: &str) -> bool {
     name.get(..role.len()).is_some_and(|start| start.eq_ignore_ascii_case(role))
-}
-
-/// Follows `pointer` from `node`, a template, and from `pod`, as far as the template contains it. Items of lists are
-/// found by their name, because operators add items. Also returns the value in `pod` if the template contains the field.
-fn deepest<'tree, 'pod>(
-    mut node: Node<'tree>,
-    mut pod: &'pod Value,
-    pointer: &str,
-) -> (Node<'tree>, Option<&'pod Value>) {
-    for key in tokens(pointer) {
-        let value = match pod {
-            Value::Array(items) => key.parse().ok().and_then(|index: usize| items.get(index)),
-            _ => pod.get(&key),
-        };
-        let Some(value) = value else { return (node, None) };
-        let next = match pod {
-            Value::Array(_) => node.items().find(|item| is_same_item(item.value, value)),
-            _ if key == "spec" => pod_spec(node),
-            _ => node.get(&key),
-        };
-        let Some(next) = next else { return (node, None) };
-        (node, pod) = (next, value);
-    }
-    (node, Some(pod))
-}
-
-fn is_same_item(a: &Value, b: &Value) -> bool {
-    match (a.get("name"), b.get("name")) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
 }

@@ -88,7 +88,7 @@ pub(super) fn parse_objects(
             return Err(error(line, "a kustomization".to_owned(), Some(SkippedFile::Kustomization)));
         }
         let (source, text, warnings) = (source.clone(), text.of_object(path), mem::take(&mut warnings));
-        Ok(Document { source, document, item, line, namespace, value, text, warnings })
+        Ok(Document { source, document, item, line, namespace, value, text, overlay: None, warnings })
     });
     objects.collect()
 }

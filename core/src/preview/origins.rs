@@ -74,10 +74,13 @@ impl PodOrigin<'_> {
         }
     }
 
-    /// Returns the line of `pointer`, a field of the pod, and the file if it is that of the runtime. The job takes precedence,
-    /// because its patches and overrides replace fields of the runtime.
+    /// Returns the line of `pointer`, a field of the pod, and the file if it is that of the runtime or of a kustomization, which
+    /// changes the object. The job takes precedence over the runtime, because its patches and overrides replace fields of it.
     pub(super) fn position(self, pointer: &str) -> FieldPosition {
         let Self { document, runtime, role, pod } = self;
+        if let Some((source, line)) = document.overlay_position(role, pod, pointer) {
+            return (Some(source.to_string()), Some(line));
+        }
         let own_line = |document: &Document| document.own_pod_field_line(role, pod, pointer);
         let in_runtime = runtime.filter(|_| own_line(document).is_none());
         match in_runtime.and_then(|runtime| Some((runtime.source.to_string(), own_line(runtime)?))) {

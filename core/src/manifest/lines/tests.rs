@@ -21,7 +21,17 @@ fn document(text: &str, line: u64, item: Option<usize>) -> Document {
     let is_json = text.starts_with('{');
     let text = if is_json { DocumentText::new(text.to_owned(), line) } else { DocumentText::with_lines(lines, line) };
     let text = text.of_object(path);
-    Document { source: "a.yaml".into(), document: 0, item, line, namespace: None, value, text, warnings: Vec::new() }
+    Document {
+        source: "a.yaml".into(),
+        document: 0,
+        item,
+        line,
+        namespace: None,
+        value,
+        text,
+        overlay: None,
+        warnings: Vec::new(),
+    }
 }
 
 const JOB: &str = "kind: PyTorchJob
@@ -98,6 +108,113 @@ fn objects_are_found_in_any_document(
     let pod = json!({"spec": {"containers": [{"name": "a"}]}});
     assert_eq!(document(text, 1, item).pod_field_line(role, &pod, "/spec/containers/0/image"), Some(line));
 }
+/// A job for a runtime with two replicated jobs.
+const TRAIN_JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+spec:
+  initializer:
+    dataset:
+      env:
+      - {name: A, value: a}
+  trainer:
+    image: i
+    env:
+    - {name: A, value: a}
+    - {name: B, value: b}
+    resourcesPerNode:
+      limits:
+        nvidia.com/gpu: 8
+  runtimePatches:
+  - trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  metadata:
+                    labels:
+                      a: b
+                  spec:
+                    nodeSelector: {a: b}
+                    containers:
+                    - name: node
+                      volumeMounts: [{name: c, mountPath: /c}]
+  - trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    nodeSelector: {a: b}
+";
+
+/// Changes of a job for Kubeflow Trainer v2.1 and v2.0.
+const OVERRIDES: &str = "apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+spec:
+  podTemplateOverrides:
+  - targetJobs: [{name: launcher}]
+    metadata: {labels: {a: b}}
+  - targetJobs: [{name: launcher}, {name: node}]
+    metadata: {labels: {a: b}}
+  podSpecOverrides:
+  - targetJobs: [{name: node}]
+    nodeSelector:
+      a: b
+";
+
+#[rstest]
+#[case::environment(TRAIN_JOB, "node", "/spec/containers/0/env/2", Some(12), 12)]
+#[case::resources(TRAIN_JOB, "node", "/spec/containers/0/resources/limits/nvidia.com~1gpu", Some(15), 15)]
+#[case::image(TRAIN_JOB, "node", "/spec/containers/0/image", Some(9), 9)]
+#[case::label(TRAIN_JOB, "node", "/metadata/labels/a", Some(27), 27)]
+#[case::the_last_patch_wins(TRAIN_JOB, "node", "/spec/nodeSelector/a", Some(42), 42)]
+#[case::item_of_a_patch(TRAIN_JOB, "node", "/spec/containers/0/volumeMounts/0/mountPath", Some(32), 32)]
+#[case::added_variable(TRAIN_JOB, "node", "/spec/containers/0/env/0", None, 10)]
+#[case::field_of_the_runtime(TRAIN_JOB, "node", "/spec/containers/0/command/0", None, 8)]
+#[case::sidecar(TRAIN_JOB, "node", "/spec/containers/1/env/0", None, 30)]
+#[case::no_annotation(TRAIN_JOB, "node", "/metadata/annotations", None, 25)]
+#[case::another_role(TRAIN_JOB, "launcher", "/metadata/labels/a", None, 1)]
+#[case::initializer(TRAIN_JOB, "dataset-initializer", "/spec/initContainers/0/env/0", None, 1)]
+#[case::overrides(OVERRIDES, "node", "/metadata/labels/a", Some(8), 8)]
+#[case::overrides_of_another_role(OVERRIDES, "launcher", "/metadata/labels/a", Some(8), 8)]
+#[case::overrides_of_the_spec(OVERRIDES, "node", "/spec/nodeSelector/a", Some(12), 12)]
+#[case::not_overridden(OVERRIDES, "launcher", "/spec/nodeSelector/a", None, 1)]
+fn fields_of_a_train_job_are_where_the_job_sets_them(
+    #[case] text: &str,
+    #[case] role: &str,
+    #[case] pointer: &str,
+    #[case] own: Option<u64>,
+    #[case] closest: u64,
+) {
+    let env = json!([{"name": "RANK", "value": "0"}, {"name": "A", "value": "a"}, {"name": "B", "value": "b"}]);
+    let limits = json!({"nvidia.com/gpu": 8});
+    let mounts = json!([{"name": "c", "mountPath": "/c"}]);
+    let node = json!({"name": "node", "image": "i", "command": ["c"], "env": env, "resources": {"limits": limits}, "volumeMounts": mounts});
+    let containers = json!([node, {"name": "sidecar", "env": [{"name": "A", "value": "a"}]}]);
+    let pod =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"nodeSelector": {"a": "b"}, "containers": containers}});
+    let document = document(text, 1, None);
+    assert_eq!(document.own_pod_field_line(role, &pod, pointer), own, "own");
+    assert_eq!(document.pod_field_line(role, &pod, pointer), Some(closest), "closest");
+}
+
+#[rstest]
+#[case::environment("/spec/containers/0/env/0", Some(7), 7)]
+#[case::image("/spec/containers/0/image", None, 5)]
+fn fields_of_an_initializer_are_in_its_step(#[case] pointer: &str, #[case] own: Option<u64>, #[case] closest: u64) {
+    let container = json!({"name": "dataset-initializer", "image": "i", "env": [{"name": "A", "value": "a"}]});
+    let pod = json!({"spec": {"containers": [container]}});
+    let document = document(TRAIN_JOB, 1, None);
+    assert_eq!(document.own_pod_field_line("dataset-initializer", &pod, pointer), own, "own");
+    assert_eq!(document.pod_field_line("dataset-initializer", &pod, pointer), Some(closest), "closest");
+}
+
 #[rstest]
 #[case::field("metadata.name", 4)]
 #[case::leading_dot(".metadata.name", 4)]

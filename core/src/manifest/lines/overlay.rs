@@ -1,0 +1,86 @@
+//! Changes of kustomizations to the object of a file: where a value comes from that the file does not contain.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::part::Part;
+use super::{Document, DocumentText, Template, follow_all, of_role, templates, tokens, trainjob};
+use crate::yaml::{Lines, Node};
+
+/// Changes of kustomizations to an object of their resources.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlay {
+    /// File of the kustomization that was rendered.
+    pub source: Arc<str>,
+    /// Patches that may change the object, the last one first.
+    pub patches: Vec<OverlayPatch>,
+}
+
+/// A strategic merge patch of a kustomization.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverlayPatch {
+    /// File that contains the patch.
+    pub source: Arc<str>,
+    /// Its text, with its own object.
+    pub text: DocumentText,
+}
+
+impl Document {
+    /// Returns the file and line of `pointer`, a field of `pod`, which the object creates for `role`, if a kustomization sets it: in
+    /// one of its patches, or else in the kustomization. `None` if the file of the object contains the same value.
+    #[must_use]
+    pub fn overlay_position(&self, role: &str, pod: &Value, pointer: &str) -> Option<(Arc<str>, u64)> {
+        let overlay = self.overlay.as_deref()?;
+        // The value is the rendered object, the text that of the file.
+        let no_lines = Lines::default();
+        let rendered = equal(no_lines.node(&self.value, &[]), role, pod, pointer)?;
+        // A mapping has several fields, each of which may come from another file.
+        let is_variable = pointer.rsplit('/').nth(1) == Some("env");
+        if rendered.value.is_object() && !is_variable {
+            return None;
+        }
+        let object = self.object()?;
+        if equal(object, role, pod, pointer).is_some() {
+            return None;
+        }
+        let templates = templates(object);
+        let template = of_role_or_only(&templates, role);
+        let in_patch = overlay.patches.iter().find_map(|patch| {
+            let node = in_patch(patch.text.own_object()?, template, role, pod, pointer)?;
+            Some((Arc::clone(&patch.source), patch.text.line(node)))
+        });
+        Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
+    }
+}
+
+/// Returns the field of `object` with the same value in `pod`.
+fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
+    let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
+        let templates = templates(object);
+        let template = of_role_or_only(&templates, role);
+        template.map(|template| Part::new(template.node, pod, tokens(pointer))).into_iter().collect()
+    });
+    parts.iter().find_map(|part| part.deepest().equal())
+}
+
+/// Returns the template of `role`. Pods of a kind without roles are those of its only template.
+fn of_role_or_only<'found, 'tree>(templates: &'found [Template<'tree>], role: &str) -> Option<&'found Template<'tree>> {
+    of_role(templates, role).or_else(|| templates.first().filter(|_| templates.len() == 1))
+}
+
+/// Returns the field of `patch` with the same value in `pod`. A patch may contain only fields of the pod that are not enough to
+/// recognize a template, so it is looked for at the path of `template`.
+fn in_patch<'tree>(
+    patch: Node<'tree>,
+    template: Option<&Template<'_>>,
+    role: &str,
+    pod: &Value,
+    pointer: &str,
+) -> Option<Node<'tree>> {
+    if trainjob::parts(patch, role, pod, pointer).is_some() {
+        return equal(patch, role, pod, pointer);
+    }
+    let node = follow_all(patch, &template?.path)?;
+    Part::new(node, pod, tokens(pointer)).deepest().equal()
+}

@@ -1,0 +1,73 @@
+//! Parts of a manifest that contain fields of a pod.
+
+use serde_json::Value;
+
+use super::pod_spec;
+use crate::yaml::Node;
+
+/// A part of a manifest, and the part of a pod for which it sets fields.
+pub(super) struct Part<'tree, 'pod> {
+    node: Node<'tree>,
+    pod: &'pod Value,
+    /// Keys and indexes from `pod` to the field.
+    path: Vec<String>,
+}
+
+/// The deepest node of a part on the path to a field.
+pub(super) struct Deepest<'tree, 'pod> {
+    pub(super) node: Node<'tree>,
+    /// Value in the pod, if the part contains the field.
+    value: Option<&'pod Value>,
+    /// Number of keys and indexes from the node to the field.
+    pub(super) missing: usize,
+}
+
+impl<'tree, 'pod> Part<'tree, 'pod> {
+    /// Creates the part for the field at `path` in `pod`.
+    pub(super) fn new(node: Node<'tree>, pod: &'pod Value, path: impl IntoIterator<Item = String>) -> Self {
+        Self { node, pod, path: path.into_iter().collect() }
+    }
+
+    /// Follows the path as far as the part contains it. Items of lists are found by their name, because operators add items.
+    pub(super) fn deepest(&self) -> Deepest<'tree, 'pod> {
+        let (mut node, mut pod) = (self.node, self.pod);
+        for (index, key) in self.path.iter().enumerate() {
+            let absent = Deepest { node, value: None, missing: self.path.len() - index };
+            let value = match pod {
+                Value::Array(items) => key.parse().ok().and_then(|index: usize| items.get(index)),
+                _ => pod.get(key),
+            };
+            let Some(value) = value else { return absent };
+            let next = match pod {
+                Value::Array(_) => node.items().find(|item| is_same_item(item.value, value)),
+                _ if key == "spec" => pod_spec(node),
+                _ => node.get(key),
+            };
+            let Some(next) = next else { return absent };
+            (node, pod) = (next, value);
+        }
+        Deepest { node, value: Some(pod), missing: 0 }
+    }
+}
+
+impl<'tree> Deepest<'tree, '_> {
+    /// Returns the node if it sets the field: the field has the same value in the pod, or is a mapping or a list of mappings, to
+    /// which operators add.
+    pub(super) fn own(self) -> Option<Node<'tree>> {
+        let value = self.value?;
+        let has_mappings = value.is_object() || value.get(0).is_some_and(Value::is_object);
+        (has_mappings || self.node.value == value).then_some(self.node)
+    }
+
+    /// Returns the node if the field has the same value in the pod.
+    pub(super) fn equal(self) -> Option<Node<'tree>> {
+        (self.value? == self.node.value).then_some(self.node)
+    }
+}
+
+fn is_same_item(a: &Value, b: &Value) -> bool {
+    match (a.get("name"), b.get("name")) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}

@@ -1,0 +1,68 @@
+//! The parts of a `TrainJob` that set fields of its pods. It has no pod template: `spec.trainer` and `spec.initializer` set fields of
+//! the main containers, and patches set fields of the runtime's templates.
+
+use serde_json::Value;
+
+use super::part::Part;
+use super::tokens;
+use crate::yaml::Node;
+
+/// Main container of the training step.
+const NODE: &str = "node";
+/// Containers that `spec.initializer` completes, each with its field.
+const INITIALIZERS: [(&str, &str); 2] = [("dataset-initializer", "dataset"), ("model-initializer", "model")];
+
+/// Returns the parts of `object` that may set `pointer`, a field of `pod` of the replicated job `role`, in order of precedence;
+/// `None` if `object` is not a `TrainJob`.
+pub(super) fn parts<'tree, 'pod>(
+    object: Node<'tree>,
+    role: &str,
+    pod: &'pod Value,
+    pointer: &str,
+) -> Option<Vec<Part<'tree, 'pod>>> {
+    let text = |key: &str| object.get(key).and_then(|node| node.value.as_str()).unwrap_or_default();
+    if text("kind") != "TrainJob" || !text("apiVersion").starts_with("trainer.kubeflow.org/") {
+        return None;
+    }
+    let spec = object.get("spec")?;
+    let mut parts: Vec<Part<'tree, 'pod>> = step(spec, pod, pointer).into_iter().collect();
+    let items = |name: &str| spec.get(name).into_iter().flat_map(Node::items).collect::<Vec<_>>().into_iter().rev();
+    for patch in items("runtimePatches") {
+        let jobs = follow(patch, &["trainingRuntimeSpec", "template", "spec", "replicatedJobs"]);
+        let template = jobs.and_then(|jobs| follow(named(jobs, role)?, &["template", "spec", "template"]));
+        parts.extend(template.map(|template| Part::new(template, pod, tokens(pointer))));
+    }
+    let targets = |item: &Node<'tree>| item.get("targetJobs").is_some_and(|jobs| named(jobs, role).is_some());
+    parts.extend(items("podTemplateOverrides").filter(targets).map(|item| Part::new(item, pod, tokens(pointer))));
+    let pod_spec = pod.get("spec").zip(pointer.strip_prefix("/spec"));
+    let of_spec = |item| pod_spec.map(|(spec, pointer)| Part::new(item, spec, tokens(pointer)));
+    parts.extend(items("podSpecOverrides").filter(targets).filter_map(of_spec));
+    Some(parts)
+}
+
+/// Returns the part of `spec.trainer` or `spec.initializer` that may set `pointer`.
+fn step<'tree, 'pod>(spec: Node<'tree>, pod: &'pod Value, pointer: &str) -> Option<Part<'tree, 'pod>> {
+    let mut path = tokens(pointer.strip_prefix("/spec/containers")?);
+    let (index, field) = (path.next()?.parse::<usize>().ok()?, path.next()?);
+    let container = pod.pointer("/spec/containers")?.get(index)?;
+    let name = container.get("name").and_then(Value::as_str)?;
+    if name == NODE && field == "resources" {
+        let resources = spec.get("trainer")?.get("resourcesPerNode")?;
+        return Some(Part::new(resources, container.get("resources")?, path));
+    }
+    let step = match INITIALIZERS.iter().find(|(initializer, _)| *initializer == name) {
+        // A step sets some of the fields. For the others, it is the closest field of the job.
+        Some((_, step)) => spec.get("initializer")?.get(step)?,
+        None if name == NODE => spec.get("trainer")?,
+        _ => return None,
+    };
+    Some(Part::new(step, container, [field].into_iter().chain(path)))
+}
+
+fn follow<'tree>(node: Node<'tree>, keys: &[&str]) -> Option<Node<'tree>> {
+    keys.iter().try_fold(node, |node, key| node.get(key))
+}
+
+fn named<'tree>(list: Node<'tree>, name: &str) -> Option<Node<'tree>> {
+    list.items().find(|item| item.get("name").is_some_and(|node| node.value.as_str() == Some(name)))
+}
