@@ -14,12 +14,10 @@ mod resource;
 mod schema;
 mod setting;
 mod text;
+mod transport;
 mod volume;
 
 use std::collections::BTreeMap;
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 
 pub use container::{Capabilities, InitContainers, Match, MemoryLock, SecurityContext, Sidecar};
 pub use namespaces::{NamespaceSelector, Namespaces, Requirement, SelectorOperator};
@@ -35,10 +33,10 @@ pub use text::{
     AbsolutePath, Capability, DnsLabel, EnvName, EnvValue, Image, InterfaceName, LabelValue, MachinePattern,
     MetadataKey, NamespaceName, NetworkName, ObjectName, ProfileName, Quantity, ResourceName, ResourcePattern,
 };
+pub use transport::Transport;
 pub use volume::{ConfigMapVolume, HostPath, HostPathType, SharedMemory, Volumes};
 
 use super::LintSettings;
-use super::choice::choices;
 use super::fields::Fields;
 use super::section::item;
 use crate::fabric::nccl;
@@ -105,27 +103,6 @@ item! {
         pub namespaces: Option<Namespaces>,
     }
     check: Self::check
-}
-
-/// Transport that NCCL uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// RDMA over InfiniBand.
-    Ib,
-    /// RDMA over Converged Ethernet.
-    Roce,
-    /// AWS Elastic Fabric Adapter.
-    Efa,
-    /// Google GPUDirect-TCPX.
-    Tcpx,
-    /// Google GPUDirect-TCPXO.
-    Tcpxo,
-    /// Google GPUDirect RDMA with the plugin gIB.
-    Gib,
-    /// Plain TCP.
-    Tcp,
 }
 
 impl Profile {
@@ -202,10 +179,26 @@ impl Profile {
         if let Some(problem) = nccl::check_combination(|name| self.value(name)) {
             fields.report_problem("env", problem);
         }
+        self.check_transport(fields);
         let counted = self.resources.iter().any(|resource| matches!(resource.amount, Amount::Devices { .. }));
         let per_resource = self.networks.multus.attach.iter().any(|attach| attach.count == AttachCount::PerResource);
         if per_resource && !counted {
             fields.report_problem("networks", "count: perResource requires a device in resources".to_owned());
+        }
+    }
+
+    /// Reports settings with which no pod could use the transport.
+    fn check_transport(&self, fields: &mut Fields<'_>) {
+        let transport = self.transport;
+        for Setting { name, value, .. } in &self.env {
+            if let Some(problem) = transport.contradiction(name.as_str(), value.as_str()) {
+                fields.report_problem("env", format!("{name}={value} {problem}; the transport is {transport}"));
+            }
+        }
+        if let Some(net) = &self.fail_closed.nccl_net
+            && let Some(problem) = transport.contradiction("NCCL_NET", net)
+        {
+            fields.report_problem("failClosed", format!("ncclNet={net} {problem}; the transport is {transport}"));
         }
     }
 
@@ -234,11 +227,3 @@ fn first_duplicate<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
     }
     None
 }
-
-impl fmt::Display for Transport {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(formatter)
-    }
-}
-
-choices!(Transport);

@@ -4,6 +4,7 @@ use super::context::{CheckContext, ContainerFacts};
 use super::network::shares_gid_table;
 use super::rdma;
 use super::sink::FindingSink;
+use crate::config::profile::Transport;
 use crate::fabric::nccl::{DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, parse_c_integer, variable};
 use crate::finding::Severity;
 
@@ -27,14 +28,23 @@ pub(super) fn tcp_despite_rdma(context: &CheckContext<'_>, findings: &mut Findin
     for container in &context.containers {
         let Some(adapter) = context.target_adapters(container).next() else { continue };
         let settings = &container.settings;
+        let name = container.display_name();
         if settings.value("NCCL_NET").is_some_and(|net| net.eq_ignore_ascii_case("Socket")) {
-            let message = format!("{}: NCCL_NET=Socket: NCCL does not use {adapter}", container.display_name());
+            let message = format!("{name}: NCCL_NET=Socket: NCCL does not use {adapter}");
             findings.push(settings.field("NCCL_NET"), message);
+        } else if context.target_adapters(container).all(|adapter| context.is_efa(adapter)) {
+            for variable in Transport::DECISIVE {
+                let Some(value) = settings.value(variable) else { continue };
+                if let Some(problem) = Transport::Efa.contradiction(variable, value) {
+                    let message = format!("{name}: {variable}={value} {problem}: NCCL does not use EFA");
+                    findings.push(settings.field(variable), message);
+                }
+            }
         }
         // The variable disables only the transport within NCCL; plugins such as that for EFA ignore it.
         let is_internal = context.target_adapters(container).any(|adapter| !context.is_efa(adapter));
         if is_internal && settings.number("NCCL_IB_DISABLE").is_some_and(|number| number != 0) {
-            let message = format!("{}: NCCL_IB_DISABLE is set: NCCL does not use {adapter}", container.display_name());
+            let message = format!("{name}: NCCL_IB_DISABLE is set: NCCL does not use {adapter}");
             findings.push(settings.field("NCCL_IB_DISABLE"), message);
         }
     }

@@ -118,8 +118,15 @@ fn the_schema_and_the_parser_agree_on_a_profile(
 }
 
 /// Paths whose rules the schema cannot express: NCCL's grammar, fields that depend on each other, non-empty lists.
-const INEXPRESSIBLE: [&str; 6] =
-    ["/env/", "/mesh", "/match/initContainers", "/match/gpuResources", "/securityContext", "/failClosed/ncclNet"];
+const INEXPRESSIBLE: [&str; 7] = [
+    "/transport",
+    "/env/",
+    "/mesh",
+    "/match/initContainers",
+    "/match/gpuResources",
+    "/securityContext",
+    "/failClosed/ncclNet",
+];
 
 /// Collects the paths of all fields below `value`.
 fn collect_paths(value: &Value, path: &mut String, paths: &mut Vec<String>) {

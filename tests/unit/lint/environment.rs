@@ -25,6 +25,13 @@ pub fn in_file(conf: &str, environment: &str) -> Scenario {
 #[case::disabled(with_env(RDMA, &[("NCCL_IB_DISABLE", "1")]), Some("container train: NCCL_IB_DISABLE is set: NCCL does not use rdma/ib"))]
 #[case::non_numeric_value_is_zero(with_env(RDMA, &[("NCCL_IB_DISABLE", "true")]), None)]
 #[case::ignored_by_plugins(with_env(EFA, &[("NCCL_IB_DISABLE", "1")]), None)]
+#[case::no_plugin(with_env(EFA, &[("NCCL_NET_PLUGIN", "none")]), Some("container train: NCCL_NET_PLUGIN=none excludes the plugin of the network: NCCL does not use EFA"))]
+#[case::no_plugin_for_infiniband(with_env(RDMA, &[("NCCL_NET_PLUGIN", "none")]), None)]
+#[case::provider(with_env(EFA, &[("FI_PROVIDER", "tcp")]), Some("container train: FI_PROVIDER=tcp selects another provider of libfabric: NCCL does not use EFA"))]
+#[case::provider_efa(with_env(EFA, &[("FI_PROVIDER", "efa")]), None)]
+#[case::another_network(with_env(EFA, &[("NCCL_NET", "IB")]), Some("container train: NCCL_NET=IB selects another transport: NCCL does not use EFA"))]
+#[case::network_of_efa(with_env(EFA, &[("NCCL_NET", "AWS Libfabric")]), None)]
+#[case::misspelled_network(with_env(EFA, &[("NCCL_NET", "Libfabrc")]), Some("container train: NCCL_NET=Libfabrc is no known network (Libfabric is): NCCL does not use EFA"))]
 fn fp003_rdma_disabled(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP003", scenario, expected);
 }

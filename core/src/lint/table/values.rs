@@ -10,9 +10,11 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(3),
         severity: Severity::Error,
         title: "TCP selected despite an RDMA adapter",
-        why: "NCCL uses sockets at a fraction of the speed, and the reserved adapter is idle. NCCL_IB_DISABLE \
-              disables only NCCL's internal transport; plugins such as that for EFA ignore it.",
-        fix: "remove NCCL_NET=Socket and NCCL_IB_DISABLE, or do not request the adapter",
+        why: "NCCL uses sockets at a fraction of the speed, or does not start, and the reserved adapter is idle. \
+              NCCL_IB_DISABLE disables only NCCL's internal transport; plugins such as that for EFA ignore it. EFA needs \
+              the plugin, which NCCL_NET_PLUGIN=none excludes, and the provider efa of libfabric; NCCL_NET must be \
+              Libfabric, AWS Libfabric or OFI, or a plugin of your own.",
+        fix: "remove the variable, or do not request the adapter",
         example: Example {
             given: "",
             wrong: r#"spec:

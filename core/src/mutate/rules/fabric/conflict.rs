@@ -9,19 +9,7 @@ use super::{dra, machines};
 use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
-use crate::fabric::nccl::parse_c_integer;
 use crate::pod::Container;
-
-/// Values of `NCCL_NET` and the transports that they select. Any other value is a plugin of the user and is kept.
-const TRANSPORTS: [(&str, &[Transport]); 7] = [
-    ("Socket", &[Transport::Tcp]),
-    ("IB", &[Transport::Ib, Transport::Roce]),
-    ("gIB", &[Transport::Gib]),
-    ("FasTrak", &[Transport::Tcpxo]),
-    ("GPUDirectTCPX_v7", &[Transport::Tcpx]),
-    ("Libfabric", &[Transport::Efa]),
-    ("AWS Libfabric", &[Transport::Efa]),
-];
 
 pub(super) fn check(planner: &mut Planner<'_>) {
     dra::check_claims(planner);
@@ -32,21 +20,15 @@ pub(super) fn check(planner: &mut Planner<'_>) {
     for target in &planner.targets {
         let literal = |name: &str| target.env(name)?.get("value").and_then(Value::as_str);
         let container = target.container.name();
-        if let Some(net) = literal("NCCL_NET")
-            && selects_other_transport(net, profile.transport)
-        {
-            found.push((format!("NCCL_NET={net} in {container} selects another transport"), "remove it"));
-        }
-        // NCCL_IB_DISABLE affects only NCCL's built-in transport. EFA and gIB replace it with plugins.
-        let is_built_in = matches!(profile.transport, Transport::Ib | Transport::Roce);
-        if let Some(value) = literal("NCCL_IB_DISABLE")
-            .filter(|value| is_built_in && parse_c_integer(value).is_some_and(|number| number != 0))
-        {
-            found.push((format!("NCCL_IB_DISABLE={value} in {container} disables InfiniBand"), "remove it"));
-        }
+        let contradictions = Transport::DECISIVE.iter().filter_map(|name| {
+            let value = literal(name)?;
+            let problem = profile.transport.contradiction(name, value)?;
+            Some(format!("{name}={value} in {container} {problem}"))
+        });
+        found.extend(contradictions);
     }
-    for (problem, fix) in found {
-        planner.add_conflict(problem, fix);
+    for problem in found {
+        planner.add_conflict(problem, "remove it");
     }
 }
 
@@ -78,27 +60,5 @@ fn check_devices(planner: &mut Planner<'_>) {
     } else {
         let problem = format!("{resource} in {} is in no profile", container.name());
         planner.add_conflict(problem, "copy the profile and name it in resources");
-    }
-}
-
-fn selects_other_transport(net: &str, transport: Transport) -> bool {
-    let known = TRANSPORTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(net));
-    known.is_some_and(|(_, transports)| !transports.contains(&transport))
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case::sockets("socket", Transport::Ib, true)]
-    #[case::the_same("IB", Transport::Roce, false)]
-    #[case::another("IB", Transport::Efa, true)]
-    #[case::a_plugin_of_the_user("UCX", Transport::Ib, false)]
-    #[case::rdma_on_tcp("IB", Transport::Tcp, true)]
-    fn nccl_net_may_select_another_transport(#[case] net: &str, #[case] transport: Transport, #[case] expected: bool) {
-        assert_eq!(selects_other_transport(net, transport), expected);
     }
 }
