@@ -23,6 +23,7 @@ mod lint;
 #[cfg(feature = "cluster")]
 mod live;
 mod man;
+mod notes;
 mod output;
 mod premise;
 mod preview;

@@ -44,7 +44,7 @@ mod volumes;
 
 use std::collections::BTreeMap;
 
-pub use admission::{warning_line, warnings};
+pub use admission::{is_of_findings, warning_line, warnings};
 pub(crate) use fields::message as unknown_field_message;
 pub use input::LintInput;
 pub use job_context::JobContext;

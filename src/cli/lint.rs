@@ -5,13 +5,13 @@ mod sarif;
 mod summary;
 mod text;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error, placeholder_note};
+use super::notes::Notes;
 use super::premise::{self, AssumedLabels, premise};
 use super::skipped_files::SkippedFiles;
 use super::terminal::stdout_layout;
@@ -115,8 +115,8 @@ struct LintReport {
     pod_findings: Vec<PodFindings>,
     errors: Vec<DocumentError>,
     warnings: Vec<DocumentWarning>,
-    /// Pods that were not checked, with the reason.
-    notes: BTreeSet<String>,
+    /// Assumptions, and documents whose pods were not checked.
+    notes: Notes,
     skipped: SkippedFiles,
     assumed: AssumedLabels,
 }
@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         print_note(stderr, format_args!("{note}"));
     }
     lint_report.warnings.iter().for_each(|warning| print_warning(stderr, format_args!("{warning}")));
-    lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
+    lint_report.notes.print(stderr);
     match arguments.output {
         Format::Text => {
             let premise = Printable(premise(preview.context(), false)).to_string();
@@ -172,21 +172,23 @@ fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut 
             Err(error) if lint_report.skipped.add(&error, verbose, stderr) => {}
             Err(error) => lint_report.errors.push(error),
             Ok((document, DocumentPreview::Unsupported(reason))) => {
-                lint_report.notes.insert(format!("{}:{}: {reason}", document.source, document.line));
+                lint_report.notes.add(reason, &document.source, document.line);
             }
             Ok((_, DocumentPreview::Namespace(warnings))) => lint_report.warnings.extend(warnings),
             Ok((_, DocumentPreview::Skipped(_))) => {}
             Ok((document, DocumentPreview::Pods { reports, notes: _, warnings })) => {
                 lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
+                let generic = reports.iter().find(|report| report.generic);
+                let generic = generic.map(|report| format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
+                let assumed =
+                    |report: &PodReport| Some(format!("{}: {}", report.kind, report.assumed_runtime.as_ref()?));
+                let assumed = reports.iter().find_map(assumed);
+                let overridden = reports.iter().find_map(|report| arguments.input.overridden_fabric(report));
+                for note in [generic, assumed, overridden].into_iter().flatten() {
+                    lint_report.notes.add(note, &document.source, document.line);
+                }
                 for report in &reports {
-                    lint_report.notes.extend(arguments.input.overridden_fabric(report));
-                    if report.generic {
-                        lint_report.notes.insert(format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
-                    }
-                    if let Some(assumed) = &report.assumed_runtime {
-                        lint_report.notes.insert(format!("{}: {assumed}", report.kind));
-                    }
                     premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
                 }
                 let pods = reports.into_iter().map(|report| {

@@ -39,6 +39,25 @@ fn in_namespace(labels: &str, pod_first: bool) -> String {
     if pod_first { format!("{job}---\n{namespace}") } else { format!("{namespace}---\n{job}") }
 }
 
+/// A PyTorchJob whose master opts out.
+const PARTLY_OPTED_OUT: &str = "\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: a}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template:
+        metadata: {labels: {trainmesh.dev/inject: disabled}}
+        spec:
+          containers: [{name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          containers: [{name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]
+";
+
 fn check(manifest: &str, arguments: &[&str], expected: Causes<'_>) {
     for condition in CONDITIONS {
         for output in OUTPUTS {
@@ -134,6 +153,16 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
     &["--fabric", "ib-shared"],
     &[CHANGED, ("refused", "NCCL_NET=Socket in train selects another transport"), ("warning", "ib-shared not applied")]
 )]
+#[case::efa_without_its_plugin(
+    &job("", "      nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}\n", "        env: [{name: NCCL_NET_PLUGIN, value: none}]\n        resources: {limits: {nvidia.com/gpu: 8}}\n"),
+    &["--fabric", "eks-efa"],
+    &[CHANGED, ("refused", "NCCL_NET_PLUGIN=none in train excludes the plugin"), ("warning", "eks-efa not applied")]
+)]
+#[case::efa_with_another_provider(
+    &job("", "      nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}\n", "        env: [{name: FI_PROVIDER, value: tcp}]\n        resources: {limits: {nvidia.com/gpu: 8}}\n"),
+    &["--fabric", "eks-efa"],
+    &[CHANGED, ("refused", "FI_PROVIDER=tcp in train selects another provider"), ("warning", "eks-efa not applied")]
+)]
 #[case::unknown_profile(
     &job("", "", "        resources: {limits: {nvidia.com/gpu: 8}}\n"),
     &["--namespace-labels", "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/fabric=tpc"],
@@ -151,6 +180,10 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
     &claiming("{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 8}}").replace("[{name: gpus}]}", "[{name: gpus, request: gpuu}]}"),
     &["--fabric", "eks-efa"],
     &[CHANGED, ("unknown", "FP051: container train: template node lacks a request that the container refers to"), ("warning", "")]
+)]
+#[case::finding_about_the_whole_job(
+    PARTLY_OPTED_OUT, &["--fabric", "ib-shared"],
+    &[("changed", "PyTorchJob default/a Worker"), ("warning", "stdin:8: PyTorchJob default/a Master: FP031: Worker gets ib-shared, but not Master")]
 )]
 #[case::known_template(
     &claiming("{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 1}}"), &["--fabric", "ib-shared"], &[CHANGED]

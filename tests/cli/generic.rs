@@ -57,7 +57,7 @@ fn copy(api_version: &str, kind: &str) -> String {
     JOB,
     1,
     &["stdin:1: SwarmJob team/swarm spec.roles[1].podTemplate\n", "FP005 E container main: NCCL_IB_RETRY_CNT is 100", "roles: 2;"],
-    "note: example.com/v1 SwarmJob: generic: the labels and the environment"
+    "note: stdin:1: example.com/v1 SwarmJob: generic: the labels and the environment"
 )]
 #[case::placeholder(
     &["preview", "-f", "-"],

@@ -19,7 +19,12 @@ const WARNING: &str = "warning: stdin: document 1, line 11: key \"image\" is alr
 )]
 #[case::fail_on_warning(&["preview", "-f", "-", "--fail-on", "warning"], 1, &[])]
 #[case::summary(&["preview", "-f", "-", "--summary"], 0, &["1 role: 1 changed; 1 manifest warning\n"])]
-#[case::lint(&["lint", "-f", "-"], 0, &["roles: 1; E: 0, W: 0, I: 0; 1 manifest warning\n"])]
+#[case::lint(&["lint", "-f", "-"], 0, &["roles: 1; E: 0, W: 1, I: 0\n"])]
+#[case::lint_summary(
+    &["lint", "-f", "-", "--summary", "--fail-on", "W"],
+    1,
+    &["manifest   W          1          1       the text of a manifest, or an object of it\n", "\n\nroles: 1; E: 0, W: 1, I: 0\n"]
+)]
 #[case::lint_fails_on_warnings(&["lint", "-f", "-", "--fail-on", "W"], 1, &[])]
 #[case::lint_json(&["lint", "-f", "-", "-o", "json"], 0, &[r#""warnings":[{"source":"stdin","document":0,"line":11"#])]
 fn duplicate_keys_are_warnings(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str]) {

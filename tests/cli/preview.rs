@@ -121,7 +121,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["lint", "-f", "-", "--fail-on", "W"],
     &format!("{NAMESPACE}---\n{}", POD.replace("name: a\n", "name: a\n  namespace: team-a\n")),
     1,
-    &["roles: 1; E: 0, W: 0, I: 0"],
+    &["roles: 1; E: 0, W: 3, I: 0"],
     "FP045: Namespace team-a: label trainmesh.dev/injct has no effect"
 )]
 #[case::unknown_labels_of_a_namespace_as_sarif(&["lint", "-f", "-", "-o", "sarif"], NAMESPACE, 0, &[r#""ruleId":"FP045""#], "")]

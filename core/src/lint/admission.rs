@@ -13,11 +13,20 @@ const MAX_LINE_LENGTH: usize = 120;
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
     let reported = || findings.iter().filter(|finding| finding.severity != Severity::Info);
     let mut lines: Vec<String> = reported().take(MAX_LINES).map(warning_line).collect();
-    match reported().count().saturating_sub(MAX_LINES) {
-        0 => {}
-        more => lines.push(format!("… and {more} more; run `trainmesh lint` to list them")),
-    }
+    lines.extend(others_line(reported().count()));
     lines
+}
+
+/// Returns true if `warning` is one of [`warnings`] for findings that include `findings`.
+#[must_use]
+pub fn is_of_findings(warning: &str, findings: &[Finding]) -> bool {
+    warning.starts_with('…') || findings.iter().any(|finding| warning_line(finding) == warning)
+}
+
+/// Returns the line about the findings of `count` that are not listed.
+fn others_line(count: usize) -> Option<String> {
+    let more = count.checked_sub(MAX_LINES).filter(|more| *more > 0)?;
+    Some(format!("… and {more} more; run `trainmesh lint` to list them"))
 }
 
 /// Formats a finding as one line, truncated to the length of an admission warning.

@@ -3,8 +3,8 @@
 
 use super::PodReport;
 use crate::config::CheckId;
-use crate::finding::Finding;
-use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS};
+use crate::finding::{Finding, Severity};
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, is_of_findings};
 use crate::manifest::DocumentWarning;
 use crate::mutate::{Reason, RuleOutcome, Verdict};
 use crate::preview::InvalidField;
@@ -25,7 +25,7 @@ pub enum Condition {
     Refused,
     /// The pod is invalid, or names something that does not exist.
     Unknown,
-    /// The pod gets a warning.
+    /// The pod gets a warning, or a finding that is an error or a warning.
     Warning,
 }
 
@@ -46,8 +46,6 @@ pub enum Cause<'a> {
 
 /// Checks whose findings name something that does not exist.
 const UNKNOWN: [CheckId; 3] = [OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS];
-/// Checks whose findings are warnings, although the webhook does not return them.
-const WARNINGS: [CheckId; 1] = [UNKNOWN_FIELDS];
 
 impl Condition {
     /// Returns the name that `--fail-on` takes.
@@ -69,11 +67,14 @@ impl Condition {
             Self::Refused => rules(report, |rule| rule.outcome == Verdict::Refused).collect(),
             Self::Unknown => {
                 let invalid = report.invalid.iter().map(Cause::Invalid);
-                invalid.chain(rules(report, |rule| is_unknown(rule.reason))).chain(findings(report, &UNKNOWN)).collect()
+                let is_cause = |finding: &Finding| UNKNOWN.iter().any(|check| check.code() == finding.code);
+                invalid.chain(rules(report, |rule| is_unknown(rule.reason))).chain(findings(report, is_cause)).collect()
             }
             Self::Warning => {
-                let warnings = report.warnings.iter().map(|warning| Cause::Warning(warning));
-                warnings.chain(findings(report, &WARNINGS)).collect()
+                // The webhook returns some of the findings, which the report has with their lines.
+                let own = report.warnings.iter().filter(|warning| !is_of_findings(warning, &report.lint));
+                let is_cause = |finding: &Finding| finding.severity <= Severity::Warning;
+                own.map(|warning| Cause::Warning(warning)).chain(findings(report, is_cause)).collect()
             }
         }
     }
@@ -132,11 +133,11 @@ fn rules(report: &PodReport, is_cause: fn(&RuleOutcome) -> bool) -> impl Iterato
     report.rules.iter().filter(move |rule| is_cause(rule)).map(Cause::Rule)
 }
 
-/// Returns the findings of `checks`. Invalid fields are causes of their own.
-fn findings<'a>(report: &'a PodReport, checks: &'static [CheckId]) -> impl Iterator<Item = Cause<'a>> {
-    let is_cause = |finding: &&Finding| checks.iter().any(|check| check.code() == finding.code);
+/// Returns the findings that are causes. Invalid fields are causes of their own.
+fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator<Item = Cause<'_>> {
     let is_invalid = |finding: &&Finding| report.invalid.iter().any(|field| field.pointer == finding.subject);
-    report.lint.iter().filter(is_cause).filter(move |finding| !is_invalid(finding)).map(Cause::Finding)
+    let causes = report.lint.iter().filter(move |finding| is_cause(finding));
+    causes.filter(move |finding| !is_invalid(finding)).map(Cause::Finding)
 }
 
 /// Returns true if a pod selects a profile or mode that does not exist.

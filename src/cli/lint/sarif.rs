@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::summary::MANIFEST_RULE;
 use super::{LintReport, PodFindings, finish, pod_name};
 use crate::manifest::normalize;
 use trainmesh_core::finding::{Finding, Severity};
@@ -14,9 +15,6 @@ use trainmesh_core::lint::{Check, checks};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-
-/// Rule ID of warnings about the text of a manifest.
-const MANIFEST_RULE: &str = "manifest";
 
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
     let checks = checks();

@@ -1,4 +1,5 @@
-//! `--summary`: the number of findings of each check and severity, without the findings.
+//! `--summary`: the number of findings of each check and severity, without the findings. Warnings about manifests count as findings,
+//! because they also decide about the exit code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,6 +10,11 @@ use crate::cli::table::format_fitted_table;
 use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{checks, severity_letter};
 use trainmesh_core::render::Layout;
+
+/// ID of warnings about the text of a manifest, which no check reports.
+pub(super) const MANIFEST_RULE: &str = "manifest";
+/// Title of these warnings.
+const MANIFEST_TITLE: &str = "the text of a manifest, or an object of it";
 
 /// Counts of a report, in one line: `roles: 36; E: 0, W: 0, I: 53`.
 #[derive(Debug)]
@@ -31,6 +37,11 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, layout: Layo
             check.files.insert(&pod.report.source);
         }
     }
+    for warning in &lint_report.warnings {
+        let check = counts.entry((Severity::Warning, warning.check.unwrap_or(MANIFEST_RULE))).or_default();
+        check.findings += 1;
+        check.files.insert(&warning.source);
+    }
     let checks = checks();
     let row = |(&(severity, code), count): (&(Severity, &str), &CheckCounts<'_>)| {
         let check = checks.iter().find(|check| check.id.code() == code);
@@ -39,7 +50,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, layout: Layo
             severity_letter(severity).to_string(),
             count.findings.to_string(),
             count.files.len().to_string(),
-            check.map_or_else(String::new, |check| check.title.to_owned()),
+            check.map_or(MANIFEST_TITLE, |check| check.title).to_owned(),
         ]
     };
     let rows: Vec<Vec<String>> = counts.iter().map(row).collect();
@@ -63,12 +74,12 @@ impl fmt::Display for Counts<'_> {
                 .count()
         };
         let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
+        let warnings = warnings + report.warnings.len();
         write!(f, "roles: {}; E: {errors}, W: {warnings}, I: {notes}", report.pods)?;
-        for (count, name) in [(report.warnings.len(), "manifest warning"), (report.errors.len(), "error")] {
-            if count > 0 {
-                write!(f, "; {count} {name}{}", if count == 1 { "" } else { "s" })?;
-            }
+        match report.errors.len() {
+            0 => Ok(()),
+            1 => write!(f, "; 1 error"),
+            invalid => write!(f, "; {invalid} errors"),
         }
-        Ok(())
     }
 }

@@ -82,9 +82,6 @@ impl Computation<'_> {
         warnings: Vec<DocumentWarning>,
     ) -> Workload {
         let Self { arguments, preview, is_compared } = self;
-        if arguments.summary {
-            notes.clear();
-        }
         notes.extend(reports.iter().find_map(|report| arguments.input.overridden_fabric(report)));
         let roles = reports.iter().map(|report| report.role.clone()).collect();
         if let Some(role) = &arguments.role {

@@ -29,7 +29,7 @@ enum FailOn {
     /// An unknown kind whose pods cannot be shown, an unknown fabric profile, label or annotation of trainmesh, or an invalid
     /// pod
     Unknown,
-    /// Some pod or manifest gets a warning
+    /// Some pod or manifest gets a warning, or a finding of severity E or W
     Warning,
 }
 

@@ -1,12 +1,13 @@
 //! The second pass over the input: previews and prints every document, and compares it with the cluster on request.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::bail;
 
 use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
+use super::super::notes::Notes;
 use super::super::output::Printer;
 use super::super::premise::{self, AssumedLabels, premise};
 use super::super::progress::Progress;
@@ -35,21 +36,9 @@ pub(super) struct Shown {
     assumed: AssumedLabels,
     skipped: SkippedFiles,
     pub(super) causes: Causes,
-    /// Notes in the order of the input, and their indexes by text: each is printed once.
-    notes: Vec<Note>,
-    notes_by_text: BTreeMap<String, usize>,
+    notes: Notes,
     /// Roles of the input.
     roles: BTreeSet<String>,
-}
-
-/// A note about one or several documents.
-#[derive(Debug)]
-struct Note {
-    text: String,
-    /// File and line of the first document.
-    position: String,
-    /// Number of other documents.
-    others: usize,
 }
 
 /// Prints every document in the order of the input.
@@ -62,7 +51,7 @@ pub(super) fn show(
     let color = arguments.color.into();
     let stderr = &mut stderr(color);
     let premise = premise(preview.context(), live.is_some());
-    if arguments.verbose && (arguments.summary || !arguments.output.is_text()) {
+    if arguments.summary || arguments.verbose && !arguments.output.is_text() {
         print_note(stderr, format_args!("{premise}"));
     }
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Some(premise) };
@@ -148,7 +137,7 @@ impl Shown {
             self.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
         }
         for text in notes {
-            self.add_note(text, &source, line);
+            self.notes.add(text, &source, line);
         }
         Ok(())
     }
@@ -171,15 +160,6 @@ impl Shown {
         self.count(arguments, &warning.source, Summary { manifest_warnings: 1, ..Summary::default() });
         self.causes.add_warning(&arguments.conditions, &warning);
         self.warnings.push(warning);
-    }
-
-    fn add_note(&mut self, text: String, source: &str, line: u64) {
-        if let Some(note) = self.notes_by_text.get(&text).and_then(|index| self.notes.get_mut(*index)) {
-            note.others += 1;
-            return;
-        }
-        self.notes_by_text.insert(text.clone(), self.notes.len());
-        self.notes.push(Note { text, position: format!("{source}:{line}"), others: 0 });
     }
 
     /// Fails if pods were found, but none with the requested role.
@@ -209,10 +189,7 @@ impl Shown {
 
     /// Prints the notes.
     fn print_notes(&self, stderr: &mut impl Write) {
-        for Note { text, position, others } in &self.notes {
-            let others = if *others > 0 { format!(" (and {others} more)") } else { String::new() };
-            print_note(stderr, format_args!("{position}{others}: {text}"));
-        }
+        self.notes.print(stderr);
         if let Some(note) = placeholder_note(&self.errors) {
             print_note(stderr, format_args!("{note}"));
         }

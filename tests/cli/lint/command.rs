@@ -100,6 +100,13 @@ fn manifest_with(id: &str) -> String {
         "FP010   I          2          1       a fixed GID index\n", "\n\nroles: 2; E: 1, W: 1, I: 3\n"],
     ""
 )]
+#[case::summary_of_a_warning_about_the_workload(
+    &["lint", "-f", "-", "--summary", "--fail-on", "W"],
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {trainmesh.dev/inject: disabled}}\nspec: {template: {spec: {containers: [{name: a, image: i}]}}}\n",
+    1,
+    &["FP045   W          1          1       ", "\n\nroles: 1; E: 0, W: 1, I: 0\n"],
+    ""
+)]
 #[case::summary_without_findings(&["lint", "-f", "-", "--summary"], &manifest_with(""), 0, &["assumed for other namespaces", "\n\nroles: 1; E: 0, W: 0, I: 0\n"], "")]
 #[case::summary_as_json(&["lint", "-f", "-", "--summary", "-o", "json"], "", 2, &[], "cannot be used with")]
 #[case::sarif_counts(&["lint", "-f", "-", "-o", "sarif"], JOB, 1, &["sarif-2.1.0"], "note: roles: 1; E: 1, W: 1, I: 2")]

@@ -53,7 +53,7 @@ const TR006: &str = "warning: stdin: document 1, line 6: TR006: PyTorchJob defau
                      .metadata.labels: move it to .spec.pytorchReplicaSpecs.Worker.template.metadata.labels\n";
 
 #[rstest]
-#[case::lint(&["lint", "-f", "-"], 1, &[TR007, "stdin:16 /spec/containers/0/args", "; 1 manifest warning\n"])]
+#[case::lint(&["lint", "-f", "-"], 1, &[TR007, "stdin:16 /spec/containers/0/args", "W: 1, I: "])]
 #[case::preview(&["preview", "-f", "-"], 0, &[TR007])]
 #[case::namespace_that_is_not_opted_in(&["preview", "-f", "-", "--namespace-labels", "a=b"], 0, &[TR007])]
 fn findings_are_shown(#[case] arguments: &[&str], #[case] code: i32, #[case] output: &[&str]) {
