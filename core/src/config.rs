@@ -49,7 +49,7 @@ pub use termination::Termination;
 pub use update::ConfigUpdate;
 
 pub use document::{API_VERSION, KIND, MAX_TEXT};
-pub use values::{HELM_VALUES, Values, contains_values, parse_values};
+pub use values::{HELM_VALUES, LostProfiles, Values, contains_values, parse_values};
 pub use written_profile::written_profile;
 
 use document::Document;

@@ -32,6 +32,7 @@ pub use patch::Patch;
 pub use plan::Plan;
 pub use reason::Reason;
 pub use rule_id::RuleId;
+pub use rules::is_consequence;
 pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
 pub use verify::{VerifyError, verify, verify_affected};
 

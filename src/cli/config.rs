@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
-use trainmesh_core::config::{self, Configuration, Problem, Traffic};
+use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic};
 use trainmesh_core::printable::Printable;
 
 /// Validate, describe and show configurations
@@ -88,6 +88,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             .map(|configuration| ("valid", "", configuration))
             .map_err(|problems| problems.into_iter().map(|problem| (0, problem)).collect()),
         _ => config::parse_values(&texts).map(|values| {
+            report_lost_profiles(&names, &values.lost_profiles);
             let state =
                 if values.has_section { "section config is valid" } else { "no section config, so the defaults apply" };
             (state, "; Helm checks the other values", values.configuration)
@@ -106,6 +107,21 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             print_problems_of_files(&names, &problems);
             Ok(Status::Failed)
         }
+    }
+}
+
+/// Prints a warning about the profiles of a file whose list a later file replaces.
+fn report_lost_profiles(names: &[String], lost_profiles: &[LostProfiles]) {
+    let file = |index: usize| names.get(index).map_or("", String::as_str);
+    for lost in lost_profiles {
+        let (profiles, from, by) = (lost.names.join(", "), file(lost.file), file(lost.by));
+        print_warning(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "{by} replaces fabric.profiles of {from}, so that {profiles} does not exist: Helm replaces lists; repeat the \
+                 profiles in the last file that has the list"
+            ),
+        );
     }
 }
 

@@ -81,7 +81,15 @@ impl InputArguments {
     pub(super) fn open(&self) -> anyhow::Result<Inputs> {
         let substitutions = Substitutions::new(self.set.iter().cloned()).context("--set")?;
         let inputs = if self.kustomize.is_empty() {
-            Inputs::open_except(&self.filename, self.recursive, &self.exclude, io::stdin())?
+            let inputs = Inputs::open_except(&self.filename, self.recursive, &self.exclude, io::stdin())?;
+            for pattern in self.exclude.iter().filter_map(Pattern::unused) {
+                let stderr = &mut stderr(ColorChoice::Auto);
+                print_warning(
+                    stderr,
+                    format_args!("--exclude {pattern} has no effect: no file or directory matches it"),
+                );
+            }
+            inputs
         } else {
             Inputs::kustomize(&self.kustomize)?
         };

@@ -89,7 +89,8 @@ impl Directory<'_> {
 
     fn excludes(&self, path: &Path) -> bool {
         let below = path.strip_prefix(self.path).unwrap_or(path);
-        self.exclude.iter().any(|pattern| pattern.matches(below) || pattern.matches(path))
+        // Every pattern is compared, so that those without effect are known.
+        self.exclude.iter().filter(|pattern| pattern.excludes(path, below)).count() > 0
     }
 }
 

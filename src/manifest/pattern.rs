@@ -1,6 +1,8 @@
 //! Patterns of `--exclude`, as in gitignore: `*` and `?` within a name, `**` for any number of directories.
 
 use std::path::{Component, Path};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A pattern for paths.
 #[derive(Clone, Debug)]
@@ -9,6 +11,10 @@ pub struct Pattern {
     names: Vec<String>,
     /// True if the pattern has no slash: it matches the name of a file or directory at any level.
     any_level: bool,
+    /// Text on the command line.
+    text: String,
+    /// Set once the pattern has matched a path. Clones share it.
+    is_used: Arc<AtomicBool>,
 }
 
 /// Maximum length of a pattern in bytes: that of a path in Linux.
@@ -28,11 +34,27 @@ impl Pattern {
         if names.is_empty() {
             return Err("expected a pattern such as vendor or 'charts/**/*.yaml'".to_owned());
         }
-        Ok(Self { names, any_level: !trimmed.contains('/') })
+        let (text, is_used) = (text.to_owned(), Arc::default());
+        Ok(Self { names, any_level: !trimmed.contains('/'), text, is_used })
     }
 
-    /// Returns true if the pattern matches `path`, a file or directory.
-    pub(super) fn matches(&self, path: &Path) -> bool {
+    /// Returns the text of the pattern if it has matched no path.
+    #[must_use]
+    pub fn unused(&self) -> Option<&str> {
+        (!self.is_used.load(Ordering::Relaxed)).then_some(&self.text)
+    }
+
+    /// Returns true if the pattern matches `path`, a file or directory, or `below`, the part of the path below a directory.
+    pub(super) fn excludes(&self, path: &Path, below: &Path) -> bool {
+        let matches = self.matches(below) || self.matches(path);
+        if matches {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+        matches
+    }
+
+    /// Returns true if the pattern matches `path`.
+    fn matches(&self, path: &Path) -> bool {
         let names: Vec<String> = path
             .components()
             .filter_map(|component| match component {

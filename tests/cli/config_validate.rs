@@ -24,6 +24,14 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
 #[case::listed_machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, match: {machines: [m8]}, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "")]
 #[case::network_of_another_transport(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nfailClosed: {ncclNet: IB}}]}}\n"], 2, "", "0.yaml:2: config.fabric.profiles[0].failClosed: ncclNet=IB selects another transport; the transport is efa")]
+#[case::list_of_a_later_file(
+    &["config: {fabric: {profiles: [{name: a, transport: ib}, {name: b, transport: ib}]}}", "config: {mesh: {hold: true}}", "config: {fabric: {profiles: [{name: b, transport: ib}]}}"],
+    0, "is valid", "2.yaml replaces fabric.profiles of "
+)]
+#[case::the_same_profiles(
+    &["config: {fabric: {profiles: [{name: a, transport: ib}]}}", "config: {fabric: {profiles: [{name: b, transport: ib}, {name: a, transport: ib}]}}"],
+    0, "is valid", ""
+)]
 #[case::misspelled_network(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nfailClosed: {ncclNet: Libfabrc}}]}}\n"], 2, "", "ncclNet=Libfabrc is no known network (Libfabric is)")]
 #[case::plugin_excluded(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: NCCL_NET_PLUGIN, value: none}]}]}}\n"], 2, "", "0.yaml:2: config.fabric.profiles[0].env: NCCL_NET_PLUGIN=none excludes the plugin")]
 #[case::another_provider(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: FI_PROVIDER, value: tcp}]}]}}\n"], 2, "", "FI_PROVIDER=tcp selects another provider of libfabric")]

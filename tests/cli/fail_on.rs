@@ -181,6 +181,10 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
     &["--fabric", "eks-efa"],
     &[CHANGED, ("unknown", "FP051: container train: template node lacks a request that the container refers to"), ("warning", "")]
 )]
+#[case::cost_of_the_selected_mode(
+    &job("", "", ""), &["--namespace-labels", "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=disableCapture"],
+    &[("changed", "mesh.traffic CaptureDisabled")]
+)]
 #[case::finding_about_the_whole_job(
     PARTLY_OPTED_OUT, &["--fabric", "ib-shared"],
     &[("changed", "PyTorchJob default/a Worker"), ("warning", "stdin:8: PyTorchJob default/a Master: FP031: Worker gets ib-shared, but not Master")]

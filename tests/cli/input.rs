@@ -148,6 +148,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::condition_decides("preview -f . -R --summary --fail-on changed", 1, &["1 role"], "")]
 #[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 4 files")]
 #[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "`chart` and its subdirectories contain no")]
+#[case::pattern_without_effect("preview -f jobs --summary --exclude valuse.yaml", 0, &["1 role"], "warning: --exclude valuse.yaml has no effect: no file or directory matches it")]
 #[case::not_recursive("preview -f jobs --summary", 0, &["1 role"], "skipped 3 files that are not manifests: 2 without")]
 #[case::named_values("preview -f jobs/values.yaml", 2, &[], "not a Kubernetes object: it has no `apiVersion` and no `kind`")]
 #[case::named_kustomization("preview -f jobs/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]

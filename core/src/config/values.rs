@@ -1,5 +1,9 @@
 //! Values of the Helm chart: the section `config` of one file, or of several files that Helm merges.
 
+use std::mem;
+
+use serde_json::Value;
+
 use super::document::{bare_profile, is_profile, parse_tree};
 use super::fields::{Section as _, read_root};
 use super::{Configuration, Problem};
@@ -41,6 +45,19 @@ pub struct Values {
     pub configuration: Configuration,
     /// True if a file has the section `config`.
     pub has_section: bool,
+    /// Profiles of a file that are lost because a later file has its own list.
+    pub lost_profiles: Vec<LostProfiles>,
+}
+
+/// Profiles of a file whose list a later file replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostProfiles {
+    /// Names of the profiles that the later list does not contain.
+    pub names: Vec<String>,
+    /// Index of the file.
+    pub file: usize,
+    /// Index of the later file.
+    pub by: usize,
 }
 
 /// Returns true if `text` consists of values of the chart, or of a chart that contains it. An empty mapping counts.
@@ -57,9 +74,17 @@ pub fn contains_values(text: &str) -> bool {
 pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
     let mut problems = Vec::new();
     let mut merged = Tree::empty();
+    let (mut profiles, mut lost_profiles) = ((0, Vec::new()), Vec::new());
     for (index, text) in texts.iter().enumerate() {
         match values_of(text) {
             Ok(mut tree) => {
+                if let Some(names) = profile_names(tree.root()) {
+                    let (file, earlier) = mem::replace(&mut profiles, (index, names));
+                    let lost: Vec<String> = earlier.into_iter().filter(|name| !profiles.1.contains(name)).collect();
+                    if !lost.is_empty() {
+                        lost_profiles.push(LostProfiles { names: lost, file, by: index });
+                    }
+                }
                 tree.add_to_lines((index as u64) << LINE_BITS);
                 merged.merge(tree);
             }
@@ -72,7 +97,7 @@ pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
     let has_section = section(merged.root()).is_some();
     let configuration =
         read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
-    Ok(Values { configuration, has_section })
+    Ok(Values { configuration, has_section, lost_profiles })
 }
 
 /// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.
@@ -111,6 +136,13 @@ pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>>
         Ok(valid) if problems.is_empty() => Ok(valid),
         _ => Err(problems),
     }
+}
+
+/// Returns the names of the profiles in values; `None` if they contain no list of profiles.
+fn profile_names(values: Node<'_>) -> Option<Vec<String>> {
+    let list = section(values)?.get("fabric")?.get("profiles")?;
+    let name = |profile: Node<'_>| profile.value.get("name").and_then(Value::as_str).map(str::to_owned);
+    list.value.is_array().then(|| list.items().filter_map(name).collect())
 }
 
 /// Returns the section `config` of values.

@@ -159,6 +159,8 @@ codes! {
         ClaimNotAllocated => "a pod waits for a ResourceClaim that does not exist or has no device",
         /// FP031 in running pods.
         FabricMixed => "the ranks of a job have different fabric profiles, so NCCL may hang or use TCP",
+        /// `trainmesh.dev/refused`.
+        FabricRefused => "a fabric profile was refused for a pod, so that it got no RDMA device from trainmesh, and NCCL may use TCP",
 
         /// `Using network Socket`, though the pod requests RDMA.
         RankOnTcp => "a rank uses TCP although it requests RDMA, so all ranks wait for the slowest connection",

@@ -8,6 +8,29 @@ use crate::keys;
 
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    check_refused(job, found);
+    check_mixed(job, context, found);
+}
+
+/// Reports ranks for which a profile was refused.
+fn check_refused(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
+    let is_active = |pod: &&PodRecord| pod.is_rank() && pod.deleted.is_none() && pod.accelerators() > 0;
+    let refused = job.active().filter(is_active).filter_map(|pod| Some((pod, pod.transport.refused?)));
+    let refused: Vec<(&PodRecord, &str)> = refused.collect();
+    let Some((_, first)) = refused.first() else { return };
+    let pods: Vec<&PodRecord> = refused.iter().map(|(pod, _)| *pod).collect();
+    let field = format!("metadata.annotations[{}]", keys::REFUSED);
+    let evidence = refused
+        .iter()
+        .map(|(pod, reason)| Evidence::new(pod.title(), field.as_str(), &format!("fabric={reason}"), pod.created));
+    let message = format!("the fabric profile of {} was refused: {first}", pod_names(&pods));
+    let name = job.workload_name();
+    let finding = Diagnosis::new(DiagnosisCode::FabricRefused, name, Recovery::FabricStays, &message);
+    found.push(finding.with_evidence(evidence));
+}
+
+/// Reports ranks with different profiles.
+fn check_mixed(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let ranks: Vec<&PodRecord> = job
         .active()
         .filter(|pod| job.is_collective() && pod.is_rank() && pod.deleted.is_none() && pod.accelerators() > 0)

@@ -207,7 +207,7 @@ recoveries! {
     /// The scheduler allocates it.
     ClaimAwaited => Unknown, "a ResourceClaim of a pod has no device", "a driver may offer a fitting device, or another pod release one";
     /// Written at creation.
-    FabricStays => No, "the ranks of a job have different fabric profiles", "a profile is applied when a pod is created";
+    FabricStays => No, "the ranks of a job have different fabric profiles, or a profile was refused", "a profile is applied when a pod is created";
 
     /// Chosen at initialization.
     NetworkStays => No, "a rank uses another network than it requests, or than its peers", "NCCL chooses the network when it starts";

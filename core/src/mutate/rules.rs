@@ -8,6 +8,8 @@ mod mesh;
 
 use std::borrow::Cow;
 
+pub use mesh::consequence::is_consequence;
+
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};

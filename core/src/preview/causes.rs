@@ -6,7 +6,7 @@ use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, is_of_findings};
 use crate::manifest::DocumentWarning;
-use crate::mutate::{Reason, RuleOutcome, Verdict};
+use crate::mutate::{Reason, RuleOutcome, Verdict, is_consequence};
 use crate::preview::InvalidField;
 use crate::workload::SOLE_ROLE;
 
@@ -72,7 +72,8 @@ impl Condition {
             }
             Self::Warning => {
                 // The webhook returns some of the findings, which the report has with their lines.
-                let own = report.warnings.iter().filter(|warning| !is_of_findings(warning, &report.lint));
+                let is_own = |warning: &&String| !is_consequence(warning) && !is_of_findings(warning, &report.lint);
+                let own = report.warnings.iter().filter(is_own);
                 let is_cause = |finding: &Finding| finding.severity <= Severity::Warning;
                 own.map(|warning| Cause::Warning(warning)).chain(findings(report, is_cause)).collect()
             }

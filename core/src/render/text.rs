@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Closing, Layout, TextOptions, style};
 use crate::finding::Finding;
 use crate::lint;
+use crate::mutate::is_consequence;
 use crate::preview::PodReport;
 use crate::printable::Printable;
 use crate::workload::SOLE_ROLE;
@@ -88,7 +89,11 @@ pub(super) fn write_warnings(
     let lint = lint::warnings(&report.lint);
     for warning in report.warnings.iter().filter(|warning| !lint.contains(warning)) {
         let text = Printable(warning).to_string();
-        writeln!(out, "  {warning_style}warning{warning_style:#} {}", layout.wrap(&text, 10, INDENT))?;
+        if is_consequence(warning) {
+            writeln!(out, "  note {}", layout.wrap(&text, 7, INDENT))?;
+        } else {
+            writeln!(out, "  {warning_style}warning{warning_style:#} {}", layout.wrap(&text, 10, INDENT))?;
+        }
     }
     for (index, finding) in report.lint.iter().enumerate() {
         let lines = roles.iter().filter_map(|role| role.lint.get(index)?.line);

@@ -23,6 +23,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
         pod.findings.iter().map(move |finding| result(pod, finding, checks))
     });
     let manifest_results = lint_report.warnings.iter().map(|warning| manifest_result(warning, &checks));
+    let invalid = lint_report.errors.iter().map(|error| invalid_document(error, &checks));
     let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
     let driver = json!({
         "name": "trainmesh lint",
@@ -39,7 +40,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
                 "toolExecutionNotifications": errors,
             }],
             "columnKind": "unicodeCodePoints",
-            "results": results.chain(manifest_results).collect::<Vec<_>>(),
+            "results": results.chain(manifest_results).chain(invalid).collect::<Vec<_>>(),
         }],
     });
     serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
@@ -62,14 +63,15 @@ fn rule(check: &Check) -> Value {
     })
 }
 
-/// Returns the rule of warnings about the text of a manifest, which is the last one.
+/// Returns the rule of problems of manifests that no check reports, which is the last one.
 fn manifest_rule() -> Value {
-    let text = "A mapping of the manifest sets a key more than once: kubectl keeps only the last value.";
+    let text = "The manifest is invalid, so that its pods were not checked, or kubectl reads it differently than it is written: a \
+                mapping sets a key more than once, of which kubectl keeps only the last value, or a later object replaces it.";
     json!({
         "id": MANIFEST_RULE,
-        "shortDescription": {"text": "a duplicate key in a manifest"},
+        "shortDescription": {"text": "a problem of a manifest"},
         "fullDescription": {"text": text},
-        "help": {"text": format!("{text} Fix: remove the others.")},
+        "help": {"text": format!("{text} Fix: follow the message.")},
         "defaultConfiguration": {"level": level(Severity::Warning)},
     })
 }
@@ -100,6 +102,17 @@ fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
             "physicalLocation": location(source.as_deref().unwrap_or(&report.source), Some(line.unwrap_or(*first_line))),
             "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
         }],
+    })
+}
+
+/// Returns the result for an invalid document. Viewers show results, and rarely the notifications of an invocation.
+fn invalid_document(error: &DocumentError, checks: &[&Check]) -> Value {
+    json!({
+        "ruleId": MANIFEST_RULE,
+        "ruleIndex": checks.len(),
+        "level": level(Severity::Error),
+        "message": {"text": error.message},
+        "locations": [{"physicalLocation": location(&error.source, error.line)}],
     })
 }
 

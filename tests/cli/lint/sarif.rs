@@ -86,6 +86,9 @@ fn locations_have_the_file_uri_and_the_line_of_the_field() {
     let log = run(path.to_str().unwrap());
     check(&log);
     let run = &log["runs"][0];
+    let invalid = run["results"].as_array().unwrap().last().unwrap();
+    assert_eq!((&invalid["ruleId"], &invalid["level"]), (&json!("manifest"), &json!("error")), "{invalid}");
+    assert!(invalid["message"]["text"].as_str().is_some_and(|text| !text.is_empty()), "{invalid}");
     let physical = &run["results"][0]["locations"][0]["physicalLocation"];
     assert!(physical["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20job%20%231.yaml"), "{physical}");
     assert_eq!(physical["region"]["startLine"], 12, "{physical}");

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::check;
-use super::objects::{ago, job_with, node, rank, unscheduled, with};
+use super::objects::{NOW, ago, job_with, node, rank, unscheduled, with};
 
 /// Returns a node that offers an adapter.
 fn node_with_adapter(count: &str) -> Value {
@@ -108,6 +108,26 @@ fn revisions(of_job: Option<&str>, of_rank: Option<&str>) -> Vec<Value> {
 #[case::none(revisions(None, None), &[])]
 #[case::finished(finished(), &[])]
 fn profiles(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+/// Returns two ranks, of which rank 1 has this annotation `trainmesh.dev/refused`, after a change.
+fn refused(annotation: &str, change: &Value) -> Vec<Value> {
+    let mut pods = job_with(2, json!({}));
+    pods[1] = with(pods[1].clone(), json!({"metadata": {"annotations": {"trainmesh.dev/refused": annotation}}}));
+    pods[1] = with(pods[1].clone(), change.clone());
+    pods
+}
+
+#[rstest]
+#[case::fabric(refused("fabric=FabricContradicted", &json!({})), &["W FabricRefused no"])]
+#[case::with_another_rule(refused("mesh.hold=HoldInvalid,fabric=UnknownFabric", &json!({})), &["W FabricRefused no"])]
+#[case::another_rule(refused("gang=GangNotPossible", &json!({})), &[])]
+#[case::not_written_by_the_webhook(refused("fabric=Because", &json!({})), &[])]
+#[case::profile_without_rdma(refused("fabric=FabricContradicted", &json!({"metadata": {"labels": {"trainmesh.dev/fabric": "tcp"}}})), &[])]
+#[case::finished(refused("fabric=FabricContradicted", &json!({"status": {"phase": "Succeeded"}})), &[])]
+#[case::being_deleted(refused("fabric=FabricContradicted", &json!({"metadata": {"deletionTimestamp": NOW}})), &[])]
+fn refused_profiles(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 

@@ -59,6 +59,19 @@ fn check_plain(logs: &[&str], expected: &[&str]) {
     assert_eq!(short(&report(&pods(logs.len(), &json!({})), logs)), expected, "{logs:#?}");
 }
 
+/// A rank for which a profile was refused requests RDMA as far as its job is concerned.
+#[rstest]
+#[case::tcp(TCP, &["RankOnTcp worker-0 uses TCP, although the pod requests RDMA (profile refused: FabricContradicted)", "FabricRefused the fabric profile of worker-0 was refused: FabricContradicted"])]
+#[case::rdma(INFINIBAND, &["FabricRefused the fabric profile of worker-0 was refused: FabricContradicted"])]
+fn ranks_with_a_refused_profile(#[case] log: &str, #[case] expected: &[&str]) {
+    let mut pods = pods(2, &json!({}));
+    pods[1] = with(
+        pods[1].clone(),
+        json!({"metadata": {"annotations": {"trainmesh.dev/refused": "fabric=FabricContradicted"}}}),
+    );
+    assert_eq!(short(&report(&pods, &[INFINIBAND, log])), expected);
+}
+
 fn pods(count: usize, limits: &Value) -> Vec<Value> {
     (0..count)
         .map(|index| {

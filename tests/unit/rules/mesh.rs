@@ -22,9 +22,12 @@ fn with_traffic(traffic: Traffic) -> Scenario {
     })
 }
 
+/// Start of the warning about each pod that gets `disableCapture`.
+const ALL_LEAVES: &str = "all traffic leaves the mesh: no mTLS";
+
 #[rstest]
 #[case::unchanged_by_default(with_traffic(Traffic::Leave), pod(json!({})), "skipped TrafficLeft", json!({}), &[])]
-#[case::capture(with_traffic(Traffic::DisableCapture), pod(json!({})), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}), &[])]
+#[case::capture(with_traffic(Traffic::DisableCapture), pod(json!({})), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}), &[ALL_LEAVES])]
 #[case::capture_is_off(with_traffic(Traffic::DisableCapture), pod(json!({"annotations": {INBOUND: "", OUTBOUND: ""}, "labels": {TLS_MODE: "disabled"}})), "skipped CaptureAlreadyDisabled", json!({}), &[])]
 #[case::one_direction_set_by_user(
     with_traffic(Traffic::DisableCapture),
@@ -67,7 +70,7 @@ fn with_traffic(traffic: Traffic) -> Scenario {
     pod(json!({})),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}),
-    &[]
+    &[ALL_LEAVES]
 )]
 #[case::pod_label_wins(
     Scenario { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..with_traffic(Traffic::Leave) },
@@ -97,14 +100,14 @@ fn with_traffic(traffic: Traffic) -> Scenario {
     customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}),
-    &[]
+    &[ALL_LEAVES]
 )]
 #[case::capture_of_a_template_that_was_injected(
     with_traffic(Traffic::DisableCapture),
     injected(json!({}), waiting_proxy()),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}),
-    &[]
+    &[ALL_LEAVES]
 )]
 #[case::capture_of_a_manually_injected_pod(
     Scenario { labels: json!({}), ..with_traffic(Traffic::DisableCapture) },

@@ -25,4 +25,11 @@ pub(super) const ENTRIES: &[Entry] = &[
         fix: "recreate all pods of the job",
         link: "docs/diagnose.md#fabricmixed",
     },
+    Entry {
+        code: DiagnosisCode::FabricRefused,
+        severity: Severity::Warning,
+        proof: "the annotation `trainmesh.dev/refused` of an unfinished rank with accelerators contains `fabric=` with a reason of docs/rules.md; not if the pod's own label selects a built-in profile without RDMA",
+        fix: "run trainmesh preview POD -n NAMESPACE --cluster, which names the setting or guard; correct it and recreate all pods of the job, or select no profile with trainmesh.dev/fabric: none",
+        link: "docs/diagnose.md#fabricrefused",
+    },
 ];

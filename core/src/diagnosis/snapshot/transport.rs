@@ -6,6 +6,7 @@ use super::read::{as_name, truncate};
 use crate::config::builtin_profiles;
 use crate::fabric::is_rdma_resource;
 use crate::keys;
+use crate::mutate::{Refusal, RuleId};
 use crate::pod::{Container, Pod};
 
 /// Maximum length of the annotation with the applied rules in bytes.
@@ -24,6 +25,8 @@ pub(in crate::diagnosis) struct TransportRecord {
     pub(in crate::diagnosis) ras_port: u16,
     /// Request of RDMA: a resource of a main container or a fabric profile, with its field.
     pub(in crate::diagnosis) requested: Option<(&'static str, Box<str>)>,
+    /// Reason for which trainmesh refused the fabric profile.
+    pub(in crate::diagnosis) refused: Option<&'static str>,
     /// Variable of a main container that disables RDMA.
     pub(in crate::diagnosis) disabled: Option<&'static str>,
     /// True if a main container sets `NCCL_DEBUG`.
@@ -35,11 +38,13 @@ impl TransportRecord {
         let main = || pod.containers().filter(|container| is_main(container.name()));
         let is_set = |name: &str| main().any(|container| container.env_names().any(|known| known == name));
         let address = pod.status().and_then(|status| status.get("podIP"));
+        let refused = refused_profile(pod);
         Self {
             address: address.and_then(as_name),
             uses_host_network: pod.host_network(),
             ras_port: main().find_map(ras_port).unwrap_or(RAS_PORT),
-            requested: main().find_map(adapter).or_else(|| profile(pod)),
+            requested: main().find_map(adapter).or_else(|| profile(pod)).or_else(|| refused.map(refused_request)),
+            refused,
             disabled: main().find_map(disabling_variable),
             sets_debug: is_set("NCCL_DEBUG"),
         }
@@ -59,6 +64,19 @@ fn profile(pod: Pod<'_>) -> Option<(&'static str, Box<str>)> {
     let name = applied.split(',').find_map(|rule| rule.strip_prefix("fabric="))?;
     let is_rdma = builtin_profiles().find(name)?.profile.is_rdma();
     is_rdma.then(|| ("metadata.annotations[trainmesh.dev/applied]", truncate(applied, 253)))
+}
+
+/// Returns the reason for which the webhook refused a profile, unless the pod's own label selects one without RDMA. The profile of
+/// the namespace is not known here.
+fn refused_profile(pod: Pod<'_>) -> Option<&'static str> {
+    let refusals = Refusal::read(pod);
+    let refusal = refusals.iter().find(|refusal| refusal.rule == RuleId::Fabric)?;
+    let own = pod.label(keys::FABRIC).and_then(|name| builtin_profiles().find(name));
+    own.is_none_or(|entry| entry.profile.is_rdma()).then(|| refusal.reason.code())
+}
+
+fn refused_request(reason: &'static str) -> (&'static str, Box<str>) {
+    ("metadata.annotations[trainmesh.dev/refused]", format!("profile refused: {reason}").into())
 }
 
 fn disabling_variable(container: Container<'_>) -> Option<&'static str> {

@@ -7,6 +7,8 @@ const INTERCEPTION: &str = "sidecar.istio.io/interceptionMode";
 const TEMPLATES: &str = "inject.istio.io/templates";
 const KEPT: &str = "no inbound port is captured, but security.istio.io/tlsMode makes clients use mTLS";
 
+const LEAVES: &str = "all traffic leaves the mesh: no mTLS, policies or telemetry, and STRICT servers reject calls";
+
 fn off() -> Value {
     json!({INBOUND: "", OUTBOUND: ""})
 }
@@ -30,9 +32,9 @@ fn the_message_names_what_is_still_captured(#[case] annotations: Value, #[case] 
 }
 
 #[rstest]
-#[case::unset(json!({}), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}), &[])]
+#[case::unset(json!({}), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}), &[LEAVES])]
 #[case::capture_disabled_by_the_user(
-    json!({"annotations": off()}), "applied CaptureDisabled", json!({TLS_MODE: "disabled"}), &[]
+    json!({"annotations": off()}), "applied CaptureDisabled", json!({TLS_MODE: "disabled"}), &[LEAVES]
 )]
 #[case::inbound_disabled_by_the_user(
     json!({"annotations": {INBOUND: "", "traffic.sidecar.istio.io/excludeOutboundPorts": "1"}}),
@@ -44,10 +46,10 @@ fn the_message_names_what_is_still_captured(#[case] annotations: Value, #[case] 
     json!({"annotations": off(), "labels": {TLS_MODE: "disabled"}}), "skipped CaptureAlreadyDisabled", json!({}), &[]
 )]
 #[case::another_value(
-    json!({"labels": {TLS_MODE: "none"}}), "applied CaptureDisabled", off(), &[]
+    json!({"labels": {TLS_MODE: "none"}}), "applied CaptureDisabled", off(), &[LEAVES]
 )]
-#[case::mutual(json!({"labels": {TLS_MODE: "istio"}}), "applied CaptureDisabled", off(), &[KEPT])]
-#[case::empty_as_mutual(json!({"labels": {TLS_MODE: ""}}), "applied CaptureDisabled", off(), &[KEPT])]
+#[case::mutual(json!({"labels": {TLS_MODE: "istio"}}), "applied CaptureDisabled", off(), &[LEAVES, KEPT])]
+#[case::empty_as_mutual(json!({"labels": {TLS_MODE: ""}}), "applied CaptureDisabled", off(), &[LEAVES, KEPT])]
 #[case::mutual_and_capture_disabled_by_the_user(
     json!({"annotations": off(), "labels": {TLS_MODE: "istio"}}), "skipped CaptureAlreadyDisabled", json!({}), &[KEPT]
 )]
@@ -64,19 +66,19 @@ fn the_message_names_what_is_still_captured(#[case] annotations: Value, #[case] 
     &[]
 )]
 #[case::ingress_listeners(
-    json!({"annotations": {INTERCEPTION: "NONE"}}), "applied CaptureDisabled", off(), &[]
+    json!({"annotations": {INTERCEPTION: "NONE"}}), "applied CaptureDisabled", off(), &[LEAVES]
 )]
 #[case::tproxy(
     json!({"annotations": {INTERCEPTION: "TPROXY"}}),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}),
-    &[]
+    &[LEAVES]
 )]
 #[case::no_envoy(
     json!({"annotations": {TEMPLATES: "grpc-agent"}, "labels": {TLS_MODE: "istio"}}),
     "applied CaptureDisabled",
     off(),
-    &[]
+    &[LEAVES]
 )]
 fn clients_use_plain_text_if_nothing_is_captured(
     #[case] metadata: Value,

@@ -128,8 +128,8 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
     let unknown_machine = |machine: &str| {
         let known: Vec<&str> = ratios.keys().map(String::as_str).collect();
         // A known machine is not misspelled: it has no adapters.
-        let near = nearest(machine, &known).filter(|_| machine_devices(machine).is_none());
-        unknown_machine(name, machine, near)
+        let near = nearest(machine, &known).or_else(|| of_family(machine, &known));
+        unknown_machine(name, machine, near.filter(|_| machine_devices(machine).is_none()))
     };
     let Some(ratio) = ratio_of(first) else { return Err(unknown_machine(first)) };
     match machines.iter().find(|machine| ratio_of(machine) != Some(ratio)) {
@@ -147,6 +147,12 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
 fn is_size(size: &str) -> bool {
     let unit = size.trim_start_matches(|character: char| character.is_ascii_digit());
     ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")
+}
+
+/// Returns the machine in `known` of which `family` is the part before the size, if there is only one.
+fn of_family<'a>(family: &str, known: &[&'a str]) -> Option<&'a str> {
+    let mut found = known.iter().filter(|machine| machine.split_once('.').is_some_and(|(start, _)| start == family));
+    found.next().copied().filter(|_| found.next().is_none())
 }
 
 /// Returns the problem of a machine without a ratio. `near` is a known machine with a similar name.

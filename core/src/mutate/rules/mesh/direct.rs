@@ -13,6 +13,7 @@ mod interfaces;
 mod outbound;
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer};
+use super::consequence::LEAVES_MESH;
 use super::tls_mode::{self, ClientTls};
 use super::traffic::{KEPT_MUTUAL, not_injected};
 use crate::gang::{UnknownGang, WorkloadLookup};
@@ -21,10 +22,6 @@ use crate::mutate::{Plan, Reason};
 use crate::pod::{Injection, NotInjected};
 use crate::workload::{self, PodIdentity};
 use annotations::CaptureAnnotations;
-
-/// Warning about each pod that gets the mode.
-const LEAVES_MESH: &str =
-    "mesh.traffic: calls to pod addresses and headless Services leave the mesh: no mTLS, policies or telemetry";
 
 /// Refusal of the complete mode.
 struct Refusal {

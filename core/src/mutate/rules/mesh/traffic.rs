@@ -3,6 +3,7 @@
 //! configuration.
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
+use super::consequence::LEAVES_COMPLETELY;
 use super::direct;
 use super::tls_mode::{self, ClientTls};
 use crate::config::Traffic;
@@ -110,7 +111,7 @@ fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
             let decision = RuleDecision::applied(Reason::CaptureDisabled, field);
             match kept_annotation(context) {
                 Some(key) => decision.with_detail(format!("except as annotation {key} of the pod selects")),
-                None => decision,
+                None => decision.with_warning(LEAVES_COMPLETELY),
             }
         }
         None if is_disabled => {
