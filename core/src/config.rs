@@ -6,7 +6,7 @@
 //!
 //! Reading and watching files is left to the binary.
 
-pub(crate) mod choice;
+mod choice;
 mod cidr;
 mod document;
 mod duration;
@@ -34,7 +34,7 @@ use serde_json::json;
 
 pub use duration::ConfigDuration;
 pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
-pub use gang::Gang;
+pub use gang::{Gang, GangMode};
 pub use lint::{CheckId, LintSettings};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};

@@ -12,15 +12,12 @@ pub mod deviation;
 pub mod facts;
 mod id;
 pub mod key;
-mod mode;
 pub mod object;
 pub mod pins;
-mod requests;
 mod workload;
 
+pub use crate::config::GangMode;
 pub use assignment::{AssignedPod, Assignment};
 pub use facts::{GangFacts, GangView, WorkloadLookup};
 pub use id::GangId;
-pub use mode::GangMode;
-pub use requests::Requests;
 pub use workload::{Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member};

@@ -40,6 +40,7 @@ pub mod preview;
 pub mod printable;
 pub mod quantity;
 pub mod render;
+mod rule;
 pub mod scope;
 pub mod sparse;
 mod step;

@@ -14,8 +14,6 @@ mod patch;
 mod patched_pod;
 mod plan;
 pub mod proxy_config;
-mod reason;
-mod rule_id;
 mod rules;
 mod snapshot;
 mod verify;
@@ -25,16 +23,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use lint_patched::lint_input;
-pub use marks::{Refusal, applied_rules};
 pub use missed::{before_injection, missed_rules};
-pub use outcome::{Outcome, RuleOutcome, Verdict};
+pub use outcome::Outcome;
 pub use patch::Patch;
 pub use plan::Plan;
-pub use reason::Reason;
-pub use rule_id::RuleId;
 pub use rules::is_consequence;
 pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
 pub use verify::{VerifyError, verify, verify_affected};
+
+pub use crate::rule::{Reason, Refusal, RuleId, RuleOutcome, Verdict, applied_rules};
 
 use crate::config::LintSettings;
 use crate::error::chain;

@@ -41,9 +41,6 @@ const KNOWN: [(&str, &[Location]); 15] = [
     (keys::REFUSED, &[PodAnnotation]),
     (keys::MANAGED, &[PodLabel]),
 ];
-/// Values of [`keys::GANG`].
-const GANG_MODES: [&str; 9] =
-    ["none", "auto", "native", "volcano", "coscheduling", "kai", "yunikorn", "koordinator", "kueue"];
 /// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
 const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
 /// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one.
@@ -71,7 +68,7 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let expected: &[&str] = match (key, location) {
         (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
         (keys::INJECT, _) => &[scope::DISABLED],
-        (keys::GANG, _) if GangMode::parse(value).is_none() => &GANG_MODES,
+        (keys::GANG, _) if GangMode::parse(value).is_none() => GangMode::names(),
         (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => Traffic::names(),
         (keys::SETTLE, _) if duration::parse(value).is_err() => {
             return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));

@@ -11,6 +11,7 @@ pub(crate) mod machines;
 pub(crate) mod networks;
 mod proxy;
 mod rendezvous;
+mod requests;
 mod status;
 
 use serde_json::{Map, Value};
@@ -23,6 +24,7 @@ pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
 pub(crate) use rendezvous::{Rendezvous, node_range};
+pub use requests::Requests;
 
 /// A borrowed pod. Cheap to copy.
 #[derive(Clone, Copy, Debug)]

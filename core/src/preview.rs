@@ -175,7 +175,7 @@ impl Preview {
         };
         let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, lookup);
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
-        let decided = roles.iter().zip(&outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, outcome));
+        let decided = roles.iter().zip(&outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, &outcome.rules));
         let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };
         let job = Arc::new(job);
         let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {

@@ -23,12 +23,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use gang::{GangRole, GangShape, GangTraits, PLACEMENT_FIELDS, ReadShape, SizeSource, has_ssh_ranks, placement};
+pub use gang::{
+    GangRole, GangShape, GangTraits, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource, has_ssh_ranks, placement,
+};
 pub use identity::PodIdentity;
 pub use kinds::KINDS;
 pub(crate) use kinds::trainjob::dropped_fields;
 pub use lookup::{
-    IDENTITY_LABELS, find, find_other_version, has_peers, has_training_peers, identify, is_auxiliary_role, shows_peers,
+    IDENTITY_LABELS, find, find_other_version, has_peers, has_training_peers, identify, is_auxiliary_role, kinds_named,
+    shows_peers,
 };
 pub use member_ports::{MemberPort, member_ports};
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
@@ -58,6 +61,8 @@ pub struct WorkloadKind {
     pub render: fn(&Manifest<'_>) -> Result<Vec<RolePod>, RenderError>,
     /// Identifies a pod that was created by this kind's operator.
     pub identify: for<'a> fn(Pod<'a>) -> Option<PodIdentity<'a>>,
+    /// Labels that `identify` and the functions of `gang` read. Of the labels of a pod, the controller decodes only these.
+    pub labels: &'static [&'static str],
     /// Gang properties of its pods.
     pub gang: GangTraits,
 }

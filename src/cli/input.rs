@@ -60,9 +60,8 @@ pub(super) struct InputArguments {
     /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label takes precedence
     #[arg(long, value_name = "PROFILE", value_parser = ProfileNameParser, hide_possible_values = true)]
     pub(super) fabric: Option<String>,
-    /// Label every namespace trainmesh.dev/gang=MODE: none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or
-    /// kueue; a pod's own label takes precedence
-    #[arg(long, value_name = "MODE", value_parser = gang_mode_parser(), hide_possible_values = true)]
+    /// Label every namespace trainmesh.dev/gang=MODE; a pod's own label takes precedence
+    #[arg(long, value_name = "MODE", value_parser = gang_mode_parser())]
     gang: Option<GangMode>,
 }
 

@@ -36,6 +36,15 @@ impl Format {
         matches!(self, Self::Diff | Self::Explain)
     }
 
+    /// Returns the format for a pod that exists, which has no patch; `None` if this format consists of the patch.
+    pub(super) fn without_patch(self) -> Option<Self> {
+        match self {
+            Self::Diff | Self::Explain => Some(Self::Explain),
+            Self::Json => Some(Self::Json),
+            Self::Yaml | Self::Patch => None,
+        }
+    }
+
     /// Returns the printer of this format.
     pub(super) fn printer(self, color: ColorChoice, options: TextOptions, preview: &Preview) -> Printer<'_> {
         Printer::Other(match self {

@@ -5,6 +5,7 @@ use std::fs;
 use rstest::rstest;
 use serde_json::json;
 use tempfile::TempDir;
+use trainmesh_testing::cli::trainmesh;
 
 use crate::terminal::pty::in_terminal;
 use crate::{diagnose, live_pod};
@@ -95,29 +96,26 @@ fn the_width_is_that_of_the_environment_or_terminal(
     assert!((expected - 10..=expected).contains(&widest), "{widest}: {output}");
 }
 
-/// Commands with examples or exit codes in their help.
-const COMMANDS: [&str; 15] = [
-    "",
-    "preview",
-    "lint",
-    "webhook",
-    "controller",
-    "sweep",
-    "diagnose",
-    "doctor",
-    "certs generate",
-    "config",
-    "fabric",
-    "fabric show",
-    "inventory",
-    "checkpoint-interval",
-    "completion",
-];
+/// Adds `command` and its subcommands, as its help lists them.
+fn add_commands(command: &str, commands: &mut Vec<String>) {
+    let help = trainmesh(&[&command.split_whitespace().collect::<Vec<_>>()[..], &["--help"]].concat(), "").stdout;
+    let listed = help.split_once("Commands:\n").and_then(|(_, rest)| rest.split("\n\n").next()).unwrap_or_default();
+    for line in listed.lines() {
+        let name = line.split_whitespace().next().unwrap();
+        if name != "help" {
+            add_commands(format!("{command} {name}").trim_start(), commands);
+        }
+    }
+    commands.push(command.to_owned());
+}
 
 /// A line that is broken cannot be copied.
 #[test]
 fn examples_and_exit_codes_fit_80_columns() {
-    for command in COMMANDS {
+    let mut commands = Vec::new();
+    add_commands("", &mut commands);
+    assert!(commands.len() > 15, "{commands:?}");
+    for command in commands {
         let examples = |columns| {
             let help = in_terminal(&files(), &format!("{command} --help"), Some(columns), &[]);
             let start = ["Examples:", "Exit codes:"].iter().filter_map(|heading| help.find(heading)).min();

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::lifecycle::run_job;
+use trainmesh_core::gang::object::GroupApi;
+use trainmesh_core::workload::KINDS;
 use trainmesh_testing::cluster::{AuditLog, Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::pods::OPTED_IN;
 use trainmesh_testing::release::Release;
@@ -18,28 +20,18 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("controller", "patch events.events.k8s.io *", "only for an event that is repeated within minutes"),
 ];
 
-/// Resources that the controller reads and writes only while gangs of such jobs exist, and that this cluster does not serve all:
-/// `cluster_gangs` runs them.
-const OF_GANGS: [&str; 14] = [
-    "podgroups.scheduling.k8s.io",
-    "podgroups.scheduling.volcano.sh",
-    "podgroups.scheduling.x-k8s.io",
-    "jaxjobs.kubeflow.org",
-    "jobs.batch",
-    "jobs.batch.volcano.sh",
-    "jobsets.jobset.x-k8s.io",
-    "leaderworkersets.leaderworkerset.x-k8s.io",
-    "mpijobs.kubeflow.org",
-    "paddlejobs.kubeflow.org",
-    "pytorchjobs.kubeflow.org",
-    "rayclusters.ray.io",
-    "tfjobs.kubeflow.org",
-    "xgboostjobs.kubeflow.org",
-];
 /// Certificates are renewed during the test.
 const SHORT_LIFETIMES: &str = "certificates.caLifetime=36s,certificates.lifetime=24s";
 /// Grants every permission that the chart can grant.
 const PORT_FORWARD: &str = "config.termination.portForward=true";
+
+/// Returns the resources that the controller reads and writes only while gangs of such jobs exist, and that this cluster does
+/// not serve all: `cluster_gangs` runs them.
+fn of_gangs() -> BTreeSet<String> {
+    let groups = GroupApi::ALL.map(|api| format!("{}.{}", GroupApi::PLURAL, api.group()));
+    let kinds = KINDS.iter().filter(|kind| kind.gang.contains_sizes());
+    kinds.map(|kind| format!("{}.{}", kind.resource, kind.group)).chain(groups).collect()
+}
 
 /// Lists granted permissions, one for each verb and resource, with the resource name if restricted by name.
 fn grants(release: &Release, component: &str) -> BTreeSet<String> {
@@ -168,7 +160,7 @@ fn no_permission_is_missing_or_unused() {
             .map(|(_, permission, _)| (*permission).to_owned());
         let mut excepted: BTreeSet<String> = excepted.collect();
         if component == "controller" {
-            for resource in OF_GANGS {
+            for resource in of_gangs() {
                 let of_resource = granted.iter().filter(|permission| permission.ends_with(&format!(" {resource} *")));
                 let known = excepted.len();
                 excepted.extend(of_resource.cloned());

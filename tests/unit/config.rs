@@ -6,6 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::cidr::Cidr;
 use trainmesh_core::config::{ConfigDuration, Configuration, Mesh, NativeSidecar, Traffic, schema};
+use trainmesh_core::gang::GangMode;
 use trainmesh_core::hash;
 
 use json_schema::accepts;
@@ -32,6 +33,13 @@ fn check_text(text: &str, expected: &[&str]) {
     assert_eq!(found, expected, "in:\n{text}");
 }
 
+#[test]
+fn an_unknown_gang_mode_is_reported_with_all_modes() {
+    let (last, others) = GangMode::names().split_last().unwrap();
+    let expected = format!("line 4: gang.default: unknown value \"vulcano\": expected {} or {last}", others.join(", "));
+    check("gang:\n  default: vulcano\n", &[&expected]);
+}
+
 #[rstest]
 #[case::empty_body("", &[])]
 #[case::unknown_field(
@@ -42,7 +50,6 @@ fn check_text(text: &str, expected: &[&str]) {
     "mesh:\n  nativeSidcar: prefer\n",
     &["line 4: mesh.nativeSidcar: unknown field: did you mean nativeSidecar?"]
 )]
-#[case::unknown_gang_mode("gang:\n  default: vulcano\n", &["line 4: gang.default: unknown value \"vulcano\": expected none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or kueue"])]
 #[case::unknown_section("job: {}\n", &["line 3: job: unknown field: expected apiVersion, kind, mesh, termination, fabric or gang"])]
 #[case::misspelled_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
 #[case::unknown_value(

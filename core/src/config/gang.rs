@@ -1,8 +1,10 @@
 //! Section `gang`: scheduling of all pods of a job together.
 
-use super::choice::choices;
+mod mode;
+
+pub use mode::GangMode;
+
 use super::section::section;
-use crate::gang::GangMode;
 
 section! {
     /// Scheduling of all pods of a job together.
@@ -13,5 +15,3 @@ section! {
         pub default: GangMode,
     }
 }
-
-choices!(GangMode);

@@ -11,14 +11,13 @@ use super::snapshot::reference::Reference;
 use super::snapshot::workload::WorkloadRecord;
 use super::{Waste, WorkloadName};
 use crate::names::join_names;
+use crate::workload::kinds_named;
 
 /// Maximum length of a chain of owners: `TrainJob`, `JobSet`, Job, Pod.
 const MAX_OWNERS: usize = 4;
 /// Kinds whose pods serve requests until they are deleted. They are checked only if they request accelerators.
 pub(super) const SERVICES: [&str; 5] =
     ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
-/// Kinds whose ranks are one process group.
-const ONE_GROUP: [&str; 7] = ["HyperPodPyTorchJob", "JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "TrainJob"];
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
 
@@ -115,7 +114,7 @@ impl<'a> Job<'a> {
 
     /// Returns true if its ranks are one process group: the roles of a `JobSet` may be independent.
     pub(super) fn is_one_group(&self) -> bool {
-        ONE_GROUP.contains(&self.kind)
+        kinds_named(self.kind).any(|kind| kind.gang.one_group)
     }
 
     /// Returns the pods that have not finished.

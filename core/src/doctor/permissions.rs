@@ -8,7 +8,7 @@ use std::fmt;
 use super::{CheckFinding, Code, Servers, join_names};
 use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
-use rules::{RULES, WATCH};
+use rules::{WATCH, rules};
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +40,14 @@ pub struct Permission {
 #[must_use]
 pub fn required_permissions(configuration: &Configuration, servers: &Servers, namespace: &str) -> Vec<Permission> {
     let installed = |server| server == Server::Webhook || servers.controller;
-    let rules = RULES.iter().filter(|rule| rule.applies(configuration, servers) && installed(rule.server));
+    let rules = rules().filter(|rule| rule.applies(configuration, servers) && installed(rule.server));
     rules.flat_map(|rule| rule.permissions(namespace)).chain(permissions_for_profiles(configuration)).collect()
 }
 
 /// Returns the permissions on pods that `configuration` does not use. They are a risk if the account's token leaks.
 #[must_use]
 pub fn unused_permissions(configuration: &Configuration, servers: &Servers) -> Vec<Permission> {
-    let on_pods = RULES.iter().filter(|rule| rule.resource.starts_with("pods/"));
+    let on_pods = rules().filter(|rule| rule.resource.starts_with("pods/"));
     on_pods.filter(|rule| !rule.applies(configuration, servers)).flat_map(|rule| rule.permissions("")).collect()
 }
 

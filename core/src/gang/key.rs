@@ -28,6 +28,10 @@ pub const YUNIKORN_TASK_GROUP: &str = "yunikorn.apache.org/task-group-name";
 /// Annotation with the task groups of an application.
 pub const YUNIKORN_TASK_GROUPS: &str = "yunikorn.apache.org/task-groups";
 
+/// Labels and annotations by which pods join a gang, and which have no effect on the job itself.
+pub const OF_PODS: [&str; 5] =
+    [VOLCANO_GROUP, COSCHEDULING_GROUP, YUNIKORN_TASK_GROUP, YUNIKORN_TASK_GROUPS, KOORDINATOR_NAME];
+
 /// Place of a key in a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace {

@@ -3,7 +3,7 @@
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
-use crate::mutate::{Reason, RuleOutcome, Verdict};
+use crate::rule::{Reason, RuleOutcome, Verdict};
 
 /// Field for refusals that concern the pod as a whole.
 const POD: &str = "/spec";

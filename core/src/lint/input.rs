@@ -6,8 +6,8 @@ use super::{JobContext, WorkloadManifest};
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::fabric::ComputeDomain;
-use crate::mutate::{Reason, RuleOutcome};
 use crate::pod::{Injection, Pod};
+use crate::rule::{Reason, RuleOutcome};
 use crate::workload::PodIdentity;
 
 /// A patched pod and what is known about its namespace, job and cluster.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::gang::GangMode;
+use crate::gang::object::GroupApi;
 use crate::json;
 use crate::pod::{Container, ContainerKind, Pod};
 
@@ -171,10 +172,6 @@ pub(super) fn resource_names(list: Option<&Value>) -> Option<Vec<String>> {
 
 /// Returns the mode whose `PodGroups` have this `apiVersion`.
 fn group_mode(api_version: &str) -> Option<GangMode> {
-    match api_version.split_once('/')?.0 {
-        "scheduling.volcano.sh" => Some(GangMode::Volcano),
-        "scheduling.x-k8s.io" => Some(GangMode::Coscheduling),
-        "scheduling.k8s.io" => Some(GangMode::Native),
-        _ => None,
-    }
+    let (group, _) = api_version.split_once('/')?;
+    GroupApi::ALL.into_iter().find(|api| api.group() == group).map(GroupApi::mode)
 }

@@ -3,9 +3,9 @@
 use super::JobContext;
 use super::role_requests::{RoleRequests, other_machines, without_adapter};
 use crate::finding::Severity;
-use crate::mutate::{Outcome, Reason, RuleId, RuleOutcome};
 use crate::names::join_names;
 use crate::pod::Pod;
+use crate::rule::{Reason, RuleId, RuleOutcome};
 use crate::workload::RolePod;
 
 /// A role with the decisions about its pod.
@@ -48,9 +48,9 @@ const FIX: &str = "correct what prevents the profile in the other roles (FP046),
 const TCP: &str = "tcp";
 
 impl<'a> DecidedRole<'a> {
-    /// Creates the role with the outcome for its pod.
-    pub(crate) fn new(role: &'a RolePod, outcome: &'a Outcome) -> Self {
-        Self { name: &role.name, pod: Pod::new(&role.pod), rules: &outcome.rules }
+    /// Creates the role with the decisions of the rules about its pod.
+    pub(crate) fn new(role: &'a RolePod, rules: &'a [RuleOutcome]) -> Self {
+        Self { name: &role.name, pod: Pod::new(&role.pod), rules }
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::mutate::Verdict;
+    use crate::rule::Verdict;
 
     fn gpus(count: u64) -> Value {
         json!({"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": count}}}]}})

@@ -8,8 +8,8 @@ use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::MemoryLock;
 use crate::finding::Severity;
-use crate::mutate::{Reason, RuleId};
 use crate::pod::ContainerKind;
+use crate::rule::{Reason, RuleId};
 
 /// Namespace label with the Pod Security level that the apiserver enforces.
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";

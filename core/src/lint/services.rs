@@ -8,7 +8,6 @@ use crate::finding::Severity;
 use crate::json;
 use crate::keys;
 use crate::mesh_objects::{MeshObjects, Service};
-use crate::mutate::{Reason, RuleId, applied_rules};
 use crate::names::join_names;
 use crate::pod::{ContainerKind, Injection, Pod};
 use crate::workload::{self, PodIdentity};
@@ -82,7 +81,7 @@ pub(super) fn direct_calls(input: &LintInput<'_>, findings: &mut FindingSink<'_>
     let is_candidate = |service: &&Service| {
         service.is_headless
             && !service.selects(pod)
-            && !service.selects_by(&workload::IDENTITY_LABELS)
+            && !service.selects_by(workload::IDENTITY_LABELS)
             && objects.requires_mtls(service)
     };
     let (named, others): (Vec<&Service>, Vec<&Service>) = objects

@@ -6,9 +6,9 @@ use super::LintInput;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys;
-use crate::mutate::{Reason, RuleId};
 use crate::names::join_names;
 use crate::pod::{Container, ContainerKind, Injection, NotInjected, ProxyKind};
+use crate::rule::{Reason, RuleId};
 
 /// Init containers with which operators wait for another pod over the network.
 const NETWORK_INIT_CONTAINERS: [&str; 4] = ["grove-initc", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];

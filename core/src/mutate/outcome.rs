@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::{Patch, Reason, RuleId, VerifyError};
+use super::{Patch, Reason, RuleOutcome, Verdict, VerifyError};
 use crate::error::chain;
 use crate::finding::Finding;
 
@@ -23,86 +21,6 @@ pub struct Outcome {
     pub patch: Patch,
     /// Verification error. Set if the patch was withheld.
     pub failure: Option<VerifyError>,
-}
-
-/// Decision of one rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RuleOutcome {
-    /// Rule that decided.
-    pub rule: RuleId,
-    /// Verdict of the rule.
-    pub outcome: Verdict,
-    /// Code of the reason.
-    pub reason: Reason,
-    /// Text of the reason, with details that are specific to this pod.
-    pub message: String,
-    /// JSON pointer of the field that the decision is about.
-    pub field: Option<String>,
-    /// Notes about the parts of a profile: added, kept, skipped, found. `message` includes them.
-    #[serde(skip)]
-    pub notes: Vec<String>,
-}
-
-/// Verdict of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The pod is changed. In audit mode, it would be changed.
-    Applied,
-    /// The change is not needed or does not apply.
-    Skipped,
-    /// The change is needed, but the user's settings or a guard forbid it. Always comes with a warning.
-    Refused,
-}
-
-impl RuleOutcome {
-    pub(crate) fn new(
-        rule: RuleId,
-        outcome: Verdict,
-        reason: Reason,
-        detail: Option<String>,
-        field: Option<String>,
-    ) -> Self {
-        let message = match detail {
-            None => reason.text().to_owned(),
-            Some(detail) => format!("{}: {detail}", reason.text()),
-        };
-        Self { rule, outcome, reason, message, field, notes: Vec::new() }
-    }
-
-    /// Adds notes about the parts of a profile.
-    pub(super) fn with_notes(mut self, notes: Vec<String>) -> Self {
-        if !notes.is_empty() {
-            self.message = format!("{}: {}", self.message, notes.join("; "));
-        }
-        self.notes = notes;
-        self
-    }
-
-    /// Returns the details that are specific to this pod, if the rule gave any.
-    #[must_use]
-    pub fn detail(&self) -> Option<&str> {
-        self.message.strip_prefix(self.reason.text())?.strip_prefix(": ")
-    }
-
-    /// Returns the message without the notes about the parts.
-    #[must_use]
-    pub fn summary(&self) -> &str {
-        let notes = self.notes.join("; ");
-        self.message.strip_suffix(&notes).map_or(&self.message, |summary| summary.trim_end_matches(": "))
-    }
-}
-
-impl Verdict {
-    /// Returns the name of the verdict in JSON output.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Applied => "applied",
-            Self::Skipped => "skipped",
-            Self::Refused => "refused",
-        }
-    }
 }
 
 /// Changes applied rules to refused ones, because the patch is withheld.

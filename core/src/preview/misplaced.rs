@@ -27,14 +27,6 @@ const MAX_WARNINGS: usize = 20;
 
 /// Prefixes of the keys of Istio that affect pods.
 const ISTIO_PREFIXES: [&str; 3] = ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG];
-/// Keys by which pods join a gang.
-const GANG_KEYS: [&str; 5] = [
-    key::VOLCANO_GROUP,
-    key::COSCHEDULING_GROUP,
-    key::YUNIKORN_TASK_GROUP,
-    key::YUNIKORN_TASK_GROUPS,
-    key::KOORDINATOR_NAME,
-];
 
 /// Returns a warning of FP045 or TR006 for each label and annotation on `document` that none of its pods gets. `kind` is the
 /// kind of the document, and `reports` contains its pods.
@@ -112,7 +104,7 @@ fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry
 
 /// Returns true if `key` is one of Istio or of a gang scheduler that has an effect on pods only.
 fn is_foreign(key: &str) -> bool {
-    ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || GANG_KEYS.contains(&key)
+    ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || key::OF_PODS.contains(&key)
 }
 
 impl Entry<'_> {

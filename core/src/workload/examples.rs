@@ -1,15 +1,15 @@
 //! Tests that every example of the repository renders to pods that decode as a Pod and are identified again.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod as ApiPod;
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::template::testing::render_with;
-use super::{IDENTITY_LABELS, RolePod, RuntimeReference, Runtimes, StockRuntimes, find, identify};
+use super::{IDENTITY_LABELS, PodIdentity, RolePod, RuntimeReference, Runtimes, StockRuntimes, find, identify};
 use crate::manifest::Document;
 use crate::pod::Pod;
 use crate::yaml;
@@ -132,22 +132,34 @@ fn an_invalid_field_never_panics(
     }
 }
 
-/// The labels that the controller decodes are sufficient to identify a pod.
+/// The labels that the controller decodes are sufficient to identify a pod and its gang.
 #[rstest]
 fn identity_labels_identify_a_pod(#[files("../examples/*.yaml")] path: PathBuf) {
     for role in render_all(&read(&path)).into_iter().flatten().flatten() {
         let mut pod = role.pod.clone();
-        if let Some(labels) = pod.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
-            labels.retain(|key, _| IDENTITY_LABELS.contains(&key.as_str()));
-        }
-        assert_eq!(identify(Pod::new(&pod)), identify(Pod::new(&role.pod)), "{}", role.pod);
-        assert_eq!(gang_id(&pod), gang_id(&role.pod), "{}", role.pod);
+        let labels = |pod: &mut Value, change: &dyn Fn(&mut Map<String, Value>)| {
+            if let Some(labels) = pod.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+                change(labels);
+            }
+        };
+        // The pod of a later replica, of a restarted job.
+        labels(&mut pod, &|labels| {
+            for value in labels.values_mut().filter(|value| **value == "0") {
+                *value = json!("1");
+            }
+        });
+        let mut decoded = pod.clone();
+        labels(&mut decoded, &|labels| labels.retain(|key, _| IDENTITY_LABELS.contains(&key.as_str())));
+        assert_eq!(identity(&decoded), identity(&pod), "{pod}");
     }
 }
 
-fn gang_id(pod: &Value) -> Option<Cow<'_, str>> {
+/// Returns the identity of `pod`, and the ID, UID and position of its gang.
+fn identity(pod: &Value) -> Option<(PodIdentity<'_>, impl PartialEq + Debug)> {
     let pod = Pod::new(pod);
-    identify(pod).and_then(|member| (member.kind.gang.id)(pod, member))
+    let member = identify(pod)?;
+    let of_object = &member.kind.gang.object.unwrap_or(member.kind).gang;
+    Some((member, ((member.kind.gang.id)(pod, member), (of_object.uid)(pod), (of_object.position)(pod))))
 }
 
 /// Reads the manifests of a file; a `List` is flattened.

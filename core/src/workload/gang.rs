@@ -33,6 +33,10 @@ pub struct GangTraits {
     pub auxiliary_roles: &'static [&'static str],
     /// Roles, as in the operator's labels, whose ranks run in sshd sessions.
     pub ssh_roles: &'static [&'static str],
+    /// True if the ranks of all roles are one process group: those of a `JobSet` may be independent.
+    pub one_group: bool,
+    /// Order in which the operator creates the pods; `None` if it is not known.
+    pub creation: Option<PodCreation>,
     /// Kind of the object that contains the sizes, if it is not this one but created by it.
     pub object: Option<&'static WorkloadKind>,
     /// Reads roles and sizes from an object of this kind; `None` if they are not known.
@@ -41,6 +45,15 @@ pub struct GangTraits {
     pub uid: for<'a> fn(Pod<'a>) -> Option<&'a str>,
     /// Returns the restart attempt and the group of a pod; `None` if they are unknown.
     pub position: fn(Pod<'_>) -> Option<(u64, u64)>,
+}
+
+/// Order in which an operator creates the pods of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodCreation {
+    /// All pods of all roles at the start.
+    AllAtOnce,
+    /// Roles may start one after another.
+    RolesInOrder,
 }
 
 /// Source of the number of pods in a gang.
@@ -80,6 +93,8 @@ impl GangTraits {
         portless_service: false,
         auxiliary_roles: &[],
         ssh_roles: &[],
+        one_group: false,
+        creation: None,
         object: None,
         shape: None,
         uid: |_| None,
@@ -90,6 +105,12 @@ impl GangTraits {
     /// Properties of pods that share the name of their workload, but not their owner.
     pub const BY_NAME: Self =
         Self { id: |_, member| Some(Cow::Owned(format!("{}/{}", member.kind.kind, member.workload))), ..Self::NONE };
+
+    /// Returns true if the objects of the kind contain the sizes of its gangs.
+    #[must_use]
+    pub fn contains_sizes(&self) -> bool {
+        self.shape.is_some() && self.object.is_none()
+    }
 }
 
 impl SizeSource {

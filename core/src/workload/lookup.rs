@@ -2,56 +2,59 @@
 
 use std::sync::LazyLock;
 
-use super::kinds::{
-    deployment, elasticjob, hyperpodpytorchjob, job, jobset, leaderworkerset, podcliqueset, raycluster, rayjob,
-    statefulset, training_operator, trainjob, volcano,
-};
 use super::{KINDS, PodIdentity, SizeSource, WorkloadKind};
 use crate::pod::Pod;
 
-/// Labels that [`identify`] and [`GangTraits::id`](super::GangTraits::id) read.
-pub const IDENTITY_LABELS: [&str; 40] = [
-    deployment::TEMPLATE_HASH,
-    elasticjob::JOB,
-    elasticjob::ROLE,
-    elasticjob::RANK,
-    hyperpodpytorchjob::JOB,
-    job::COMPLETION_INDEX,
-    job::JOB_NAME,
-    jobset::NAME,
-    jobset::UID,
-    jobset::ROLE,
-    jobset::REPLICATED_JOB_REPLICAS,
-    leaderworkerset::NAME,
-    leaderworkerset::GROUP_INDEX,
-    leaderworkerset::WORKER_INDEX,
-    podcliqueset::SET,
-    podcliqueset::SET_REPLICA,
-    podcliqueset::CLIQUE,
-    podcliqueset::GANG,
-    podcliqueset::POD_INDEX,
-    podcliqueset::SCALING_GROUP,
-    podcliqueset::SCALING_GROUP_REPLICA,
-    raycluster::IS_RAY_NODE,
-    raycluster::CLUSTER,
-    raycluster::NODE_TYPE,
-    raycluster::GROUP,
-    raycluster::SERVE,
-    raycluster::REPLICA_INDEX,
-    raycluster::HOST_INDEX,
-    rayjob::ORIGIN,
-    rayjob::ORIGIN_KIND,
-    statefulset::POD_INDEX,
-    training_operator::OPERATOR_NAME,
-    training_operator::JOB_NAME,
-    training_operator::REPLICA_TYPE,
-    training_operator::REPLICA_INDEX,
-    training_operator::JOB_ROLE,
-    trainjob::ANCESTOR,
-    volcano::JOB,
-    volcano::TASK,
-    volcano::TASK_INDEX,
-];
+/// Labels that [`identify`] and the functions of [`GangTraits`](super::GangTraits) read: those of all kinds, each once.
+pub const IDENTITY_LABELS: &[&str] = UNIQUE_LABELS.0.split_at(UNIQUE_LABELS.1).0;
+
+/// The labels of all kinds at the start of the array, and their number.
+const UNIQUE_LABELS: ([&str; ALL_LABELS], usize) = {
+    let (mut unique, mut count) = ([""; ALL_LABELS], 0);
+    let mut kinds = KINDS;
+    while let [kind, other_kinds @ ..] = kinds {
+        let mut labels = kind.labels;
+        while let [label, other_labels @ ..] = labels {
+            if !contains(unique.split_at(count).0, label) {
+                unique[count] = label;
+                count += 1;
+            }
+            labels = other_labels;
+        }
+        kinds = other_kinds;
+    }
+    (unique, count)
+};
+
+/// Number of the labels of all kinds. One that several kinds have counts for each.
+const ALL_LABELS: usize = {
+    let (mut count, mut kinds) = (0, KINDS);
+    while let [kind, other_kinds @ ..] = kinds {
+        count += kind.labels.len();
+        kinds = other_kinds;
+    }
+    count
+};
+
+const fn contains(mut texts: &[&str], text: &str) -> bool {
+    while let [first, others @ ..] = texts {
+        if is_equal(first.as_bytes(), text.as_bytes()) {
+            return true;
+        }
+        texts = others;
+    }
+    false
+}
+
+const fn is_equal(mut left: &[u8], mut right: &[u8]) -> bool {
+    while let ([first, left_rest @ ..], [other, right_rest @ ..]) = (left, right) {
+        if *first != *other {
+            return false;
+        }
+        (left, right) = (left_rest, right_rest);
+    }
+    left.is_empty() && right.is_empty()
+}
 
 /// The size sources of all kinds.
 static SIZE_SOURCES: LazyLock<Vec<SizeSource>> =
@@ -75,6 +78,11 @@ pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static Work
     };
     let same_name = |known: &&WorkloadKind| known.kind.eq_ignore_ascii_case(kind) && known.group == group;
     KINDS.iter().copied().filter(same_name).max_by_key(similarity)
+}
+
+/// Returns the kinds of this name, in all API groups.
+pub fn kinds_named(name: &str) -> impl Iterator<Item = &'static WorkloadKind> {
+    KINDS.iter().copied().filter(move |kind| kind.kind == name)
 }
 
 /// Returns the workload that `pod` belongs to. If workloads own each other (`TrainJob`, `JobSet`, Job), returns the

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 
 use super::super::live::LiveCluster;
-use super::super::output::Format;
 use super::super::terminal::stdout_layout;
 use super::super::{Status, stderr};
 use super::Arguments;
@@ -25,10 +24,8 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
         bail!("a pod is read from the cluster: add --cluster; to read the manifest '{target}', use '-f {target}'");
     }
     let name = pod_name(target)?;
-    let format = match arguments.output {
-        Format::Diff | Format::Explain => Format::Explain,
-        Format::Json => Format::Json,
-        Format::Yaml | Format::Patch => bail!("a pod that exists has no patch: use -o explain or -o json"),
+    let Some(format) = arguments.output.without_patch() else {
+        bail!("a pod that exists has no patch: use -o explain or -o json");
     };
     let live = LiveCluster::connect(arguments.context.as_deref(), &arguments.installation)?;
     let namespace = arguments.input.given_namespace().unwrap_or_else(|| live.default_namespace()).to_owned();

@@ -53,7 +53,7 @@ static POD: Schema = Schema::Object(&[
             (
                 "labels",
                 Schema::Map(
-                    &[&[keys::MANAGED, COSCHEDULING_GROUP], &workload::IDENTITY_LABELS],
+                    &[&[keys::MANAGED, COSCHEDULING_GROUP], workload::IDENTITY_LABELS],
                     &Schema::Text(MAX_NAME),
                 ),
             ),

@@ -117,7 +117,7 @@ impl PodGenerator {
     fn metadata(&mut self) -> Value {
         let labels: fn(&mut Self) -> Value = |random| {
             let own = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, "team", "notebook-name"];
-            let keys: Vec<&str> = own.into_iter().chain(workload::IDENTITY_LABELS).collect();
+            let keys: Vec<&str> = own.into_iter().chain(workload::IDENTITY_LABELS.iter().copied()).collect();
             random.map(&keys, Self::word)
         };
         self.object(&[

@@ -11,16 +11,12 @@ use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
+use crate::workload::{PodCreation, kinds_named};
 
 /// Time within which operators create the pods of a job, and replace one.
 const CREATION: SignedDuration = SignedDuration::from_mins(5);
 /// Maximum number of missing pods in a message.
 const MAX_NAMES: usize = 8;
-/// Kinds whose operators create all pods of all roles at the start.
-const ALL_AT_ONCE: [&str; 7] =
-    ["HyperPodPyTorchJob", "JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"];
-/// Kinds whose roles may start one after another.
-const ROLES_IN_ORDER: [&str; 3] = ["Job", "JobSet", "TrainJob"];
 /// Conditions of a workload that has finished.
 const FINISHED: [&str; 4] = ["Complete", "Completed", "Failed", "Succeeded"];
 /// Role of MPI jobs that may be created after all others.
@@ -29,11 +25,10 @@ const LAUNCHER: &str = "launcher";
 /// Reports roles with fewer pods than their workload requests.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(workload) = job.workload.filter(|workload| is_active(workload)) else { return };
-    let is_known = ALL_AT_ONCE.contains(&job.kind) || ROLES_IN_ORDER.contains(&job.kind);
     let runs = job.active().any(|pod| pod.is_rank() && pod.is_running());
     let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
     let is_complete = context.snapshot.is_complete(ObjectKind::Pod, job.namespace);
-    if !is_known || !runs || !is_settled || !is_complete || job.runs_with_fewer() {
+    if creation(job).is_none() || !runs || !is_settled || !is_complete || job.runs_with_fewer() {
         return;
     }
     let is_explained =
@@ -74,6 +69,11 @@ struct MissingPods {
     names: String,
 }
 
+/// Returns the order in which the operator creates the pods of `job`, if it is known.
+fn creation(job: &Job<'_>) -> Option<PodCreation> {
+    kinds_named(job.kind).find_map(|kind| kind.gang.creation)
+}
+
 fn is_active(workload: &WorkloadRecord) -> bool {
     let is_finished = FINISHED.iter().any(|kind| workload.true_condition(kind).is_some());
     workload.suspended.is_none() && !workload.is_deleted && !is_finished
@@ -101,7 +101,7 @@ fn missing(
     let indexes: HashSet<u64> = indexes.filter(|index| index < expected).collect();
     let unindexed = pods.iter().filter(|pod| pod.identity.as_ref().is_none_or(|identity| identity.index.is_none()));
     let existing = (indexes.len() + unindexed.clone().count()) as u64;
-    let may_start_later = existing == 0 && !ALL_AT_ONCE.contains(&job.kind);
+    let may_start_later = existing == 0 && creation(job) == Some(PodCreation::RolesInOrder);
     if existing >= *expected || may_start_later {
         return None;
     }

@@ -1,15 +1,18 @@
 //! The RBAC rules of both servers.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::Server::{Controller, Webhook};
 use super::{Permission, Server};
 use crate::config::Configuration;
 use crate::doctor::Servers;
 use crate::dra::GROUP;
+use crate::gang::object::GroupApi;
 use crate::objects::{
     CA_SECRET, CONFIG_MAP, FABRIC_CONFIG_MAP, LEASE, NETWORK_RESOURCES_INJECTOR, SERVING_SECRET, WEBHOOK_CONFIGURATION,
 };
+use crate::workload::KINDS;
 
 /// Condition under which a rule is required.
 type Condition = fn(&Configuration) -> bool;
@@ -49,7 +52,27 @@ const MANAGE: &[&str] = &["get", "list", "watch", "patch"];
 /// A WebSocket is opened with GET; Kubernetes 1.35 also requires `create`.
 const CONNECT: &[&str] = &["get", "create"];
 
-pub(super) const RULES: &[Rule] = &[
+/// Returns all rules.
+pub(super) fn rules() -> impl Iterator<Item = Rule> {
+    RULES.iter().copied().chain(for_pod_groups()).chain(for_workloads())
+}
+
+/// Returns the rules for the `PodGroups` of gangs. Versions of an API have the same group.
+fn for_pod_groups() -> impl Iterator<Item = Rule> {
+    let groups: BTreeSet<&str> = GroupApi::ALL.into_iter().map(GroupApi::group).collect();
+    groups.into_iter().map(|group| rule(Controller, GANG, (group, GroupApi::PLURAL), ANY, false, MANAGE_GROUPS))
+}
+
+/// Returns the rules for the workloads that contain the sizes of gangs. Versions of a kind have the same resource.
+fn for_workloads() -> impl Iterator<Item = Rule> {
+    let kinds = KINDS.iter().filter(|kind| kind.gang.contains_sizes());
+    let resources: BTreeSet<_> = kinds.map(|kind| (kind.group, kind.resource)).collect();
+    resources.into_iter().flat_map(|resource| {
+        [rule(Webhook, GANG, resource, ANY, false, GET), rule(Controller, GANG, resource, ANY, false, WATCH)]
+    })
+}
+
+const RULES: &[Rule] = &[
     rule(Webhook, ALWAYS, ("", "namespaces"), ANY, false, READ),
     rule(Webhook, ALWAYS, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
     for_certificate(rule(Webhook, ALWAYS, ("", "secrets"), &[SERVING_SECRET], true, READ)),
@@ -67,32 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         false,
         WATCH,
     ),
-    rule(Webhook, GANG, ("batch", "jobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("batch.volcano.sh", "jobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("jobset.x-k8s.io", "jobsets"), ANY, false, GET),
-    rule(Webhook, GANG, ("kubeflow.org", "jaxjobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("kubeflow.org", "mpijobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("kubeflow.org", "paddlejobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("kubeflow.org", "pytorchjobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("kubeflow.org", "tfjobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("kubeflow.org", "xgboostjobs"), ANY, false, GET),
-    rule(Webhook, GANG, ("leaderworkerset.x-k8s.io", "leaderworkersets"), ANY, false, GET),
-    rule(Webhook, GANG, ("ray.io", "rayclusters"), ANY, false, GET),
     rule(Webhook, GANG, ("coordination.k8s.io", "leases"), &[LEASE], true, WATCH),
-    rule(Controller, GANG, ("scheduling.k8s.io", "podgroups"), ANY, false, MANAGE_GROUPS),
-    rule(Controller, GANG, ("scheduling.volcano.sh", "podgroups"), ANY, false, MANAGE_GROUPS),
-    rule(Controller, GANG, ("scheduling.x-k8s.io", "podgroups"), ANY, false, MANAGE_GROUPS),
-    rule(Controller, GANG, ("batch", "jobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("batch.volcano.sh", "jobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("jobset.x-k8s.io", "jobsets"), ANY, false, WATCH),
-    rule(Controller, GANG, ("kubeflow.org", "jaxjobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("kubeflow.org", "mpijobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("kubeflow.org", "paddlejobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("kubeflow.org", "pytorchjobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("kubeflow.org", "tfjobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("kubeflow.org", "xgboostjobs"), ANY, false, WATCH),
-    rule(Controller, GANG, ("leaderworkerset.x-k8s.io", "leaderworkersets"), ANY, false, WATCH),
-    rule(Controller, GANG, ("ray.io", "rayclusters"), ANY, false, WATCH),
     rule(Controller, ALWAYS, ("", "namespaces"), ANY, false, WATCH),
     rule(Controller, ALWAYS, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
     rule(Controller, ALWAYS, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),
@@ -121,8 +119,8 @@ impl Rule {
     }
 
     /// Expands the rule to one permission for each verb and name, for an installation in `namespace`.
-    pub(super) fn permissions(&self, namespace: &str) -> impl Iterator<Item = Permission> {
-        let Self { server, group, resource, names, verbs, .. } = *self;
+    pub(super) fn permissions(self, namespace: &str) -> impl Iterator<Item = Permission> {
+        let Self { server, group, resource, names, verbs, .. } = self;
         let namespace = self.own_namespace.then(|| namespace.to_owned());
         let pairs = names.iter().flat_map(move |name| verbs.iter().map(move |verb| (*name, *verb)));
         pairs.map(move |(name, verb)| Permission {

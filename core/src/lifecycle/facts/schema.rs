@@ -50,7 +50,7 @@ pub const METADATA: Schema = Schema::Object(&[
     ("resourceVersion", Schema::Text(MAX_TOKEN_BYTES)),
     ("creationTimestamp", Schema::Text(MAX_TOKEN_BYTES)),
     ("deletionTimestamp", Schema::Text(MAX_TOKEN_BYTES)),
-    ("labels", Schema::Map(&[&LABELS, &workload::IDENTITY_LABELS], &Schema::Text(MAX_NAME_BYTES))),
+    ("labels", Schema::Map(&[&LABELS, workload::IDENTITY_LABELS], &Schema::Text(MAX_NAME_BYTES))),
     ("annotations", Schema::Map(&[&ANNOTATIONS], &Schema::Text(MAX_ANNOTATION_BYTES))),
     ("ownerReferences", Schema::List(&OWNER)),
 ]);

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::{RolePods, WorkloadManifest};
 use crate::finding::Severity;
-use crate::gang::{GangMode, Requests};
+use crate::gang::GangMode;
 use crate::json;
 use crate::lint::context::CheckContext;
 use crate::lint::namespace_objects::resource_names;
 use crate::lint::sink::FindingSink;
 use crate::names::join_names;
 use crate::pod::Pod;
+use crate::pod::Requests;
 
 /// Role of an `MPIJob` that starts the ranks.
 const LAUNCHER: &str = "Launcher";

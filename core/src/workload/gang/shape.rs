@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::template::Field;
-use crate::gang::Requests;
+use crate::pod::Requests;
 
 /// Fields of a pod's spec that select nodes.
 pub const PLACEMENT_FIELDS: [&str; 4] = ["nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"];

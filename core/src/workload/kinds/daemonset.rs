@@ -17,6 +17,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify: |pod| identity_by_owner(pod, "apps/v1", &KIND),
+    labels: &[],
     gang: GangTraits::NONE,
 };
 

@@ -15,10 +15,11 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
+    labels: &[TEMPLATE_HASH],
     gang: GangTraits::NONE,
 };
 
-pub(in crate::workload) const TEMPLATE_HASH: &str = "pod-template-hash";
+const TEMPLATE_HASH: &str = "pod-template-hash";
 /// Maximum length of the Deployment's name within the name of its `ReplicaSet`, which also contains a dash and the
 /// hash.
 const MAX_BASE_LENGTH: usize = 253 - 1 - ZERO_HASH.len();

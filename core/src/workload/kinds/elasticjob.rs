@@ -24,17 +24,18 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
+    labels: &[JOB, ROLE, RANK],
     gang: GangTraits { auxiliary_roles: &[MASTER, "evaluator"], ..GangTraits::BY_NAME },
 };
 
 const API_VERSION: &str = "elastic.iml.github.io/v1alpha1";
 
 /// Label that contains the name of a pod's job.
-pub(in crate::workload) const JOB: &str = "elasticjob.dlrover/name";
+const JOB: &str = "elasticjob.dlrover/name";
 /// Label that contains the role of a pod.
-pub(in crate::workload) const ROLE: &str = "elasticjob.dlrover/replica-type";
+const ROLE: &str = "elasticjob.dlrover/replica-type";
 /// Label that contains the rank of a pod in its role; a pod that replaces it gets the same rank.
-pub(in crate::workload) const RANK: &str = "elasticjob.dlrover/rank-index";
+const RANK: &str = "elasticjob.dlrover/rank-index";
 
 const REPLICA_INDEX: &str = "elasticjob.dlrover/replica-index";
 

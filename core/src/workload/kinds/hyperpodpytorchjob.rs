@@ -6,7 +6,7 @@
 
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodCreation, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// A `HyperPodPyTorchJob`: replica specs whose ranks the operator's agent starts.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -17,11 +17,12 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GangTraits::BY_NAME,
+    labels: &[JOB],
+    gang: GangTraits { one_group: true, creation: Some(PodCreation::AllAtOnce), ..GangTraits::BY_NAME },
 };
 
 /// Label that contains the name of a pod's job.
-pub(in crate::workload) const JOB: &str = "HPJob";
+const JOB: &str = "HPJob";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, "sagemaker.amazonaws.com/v1", KIND.kind)?;

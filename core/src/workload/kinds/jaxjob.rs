@@ -22,6 +22,7 @@ static FRAMEWORK: Framework = Framework {
     gang: GangTraits {
         size_sources: &[SizeSource::Env(PROCESSES_VARIABLE)],
         member_ports: &[MemberPort::Named("jaxjob-port"), MemberPort::Env("COORDINATOR_PORT")],
+        one_group: true,
         ..GangTraits::BY_OWNER
     },
 };

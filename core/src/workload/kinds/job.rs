@@ -10,7 +10,8 @@ use crate::workload::gang::owner_uid;
 use crate::workload::identity::{controller_name, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, all_containers, ensure_env, env_from_field, truncate};
 use crate::workload::{
-    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind,
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodCreation, PodIdentity, RenderError, RolePod, SOLE_ROLE,
+    WorkloadKind,
 };
 
 /// A Job: pods that run to completion.
@@ -22,17 +23,19 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
+    labels: &[COMPLETION_INDEX, JOB_NAME],
     gang: GangTraits {
         id: |pod, member| owner_uid(pod).filter(|_| member.training),
+        creation: Some(PodCreation::RolesInOrder),
         shape: Some(gang_shape),
         ..GangTraits::NONE
     },
 };
 
 /// Label and annotation that contain the completion index of a pod.
-pub(in crate::workload) const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+pub(super) const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-pub(in crate::workload) const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// Default value of `managedBy`.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";

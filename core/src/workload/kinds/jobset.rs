@@ -16,7 +16,8 @@ use crate::workload::gang::owner_uid;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, all_containers, append, has_entry, name_hash, object_mut};
 use crate::workload::{
-    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind,
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodCreation, PodIdentity, RenderError, RolePod, SizeSource,
+    WorkloadKind,
 };
 
 /// A JobSet: replicated Jobs, each of which is a role.
@@ -28,15 +29,16 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
+    labels: &[NAME, UID, ROLE, REPLICATED_JOB_REPLICAS, RESTART_ATTEMPT, job::COMPLETION_INDEX],
     gang: GANG,
 };
 
 /// Label and annotation that contain the name of a pod's JobSet.
-pub(in crate::workload) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
+pub(super) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
 /// Label and annotation that contain the UID of a pod's JobSet.
-pub(in crate::workload) const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
+const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
 /// Label and annotation that contain the name of a pod's replicated Job.
-pub(in crate::workload) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
+pub(super) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
 
 /// Label and annotation that contain the total number of Jobs of a pod's JobSet.
 const GLOBAL_REPLICAS: &str = "jobset.sigs.k8s.io/global-replicas";
@@ -46,6 +48,7 @@ pub(super) const GANG: GangTraits = GangTraits {
     id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner_uid(pod)),
     size_sources: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
     portless_service: true,
+    creation: Some(PodCreation::RolesInOrder),
     shape: Some(|manifest| gang_shape(&Field::root(manifest.raw))),
     uid: |pod| pod.label(UID),
     position: |pod| Some((numeric_label(pod, RESTART_ATTEMPT).unwrap_or(0), 0)),
@@ -53,7 +56,7 @@ pub(super) const GANG: GangTraits = GangTraits {
 };
 
 const API_VERSION: &str = "jobset.x-k8s.io/v1alpha2";
-pub(in crate::workload) const REPLICATED_JOB_REPLICAS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
+const REPLICATED_JOB_REPLICAS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
 const EXCLUSIVE_TOPOLOGY: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
 /// Annotation that selects exclusive placement by node labels instead of affinity; its value is ignored.
 const NODE_SELECTOR_STRATEGY: &str = "alpha.jobset.sigs.k8s.io/node-selector";

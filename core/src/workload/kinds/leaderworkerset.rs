@@ -23,6 +23,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
+    labels: &[NAME, GROUP_INDEX, WORKER_INDEX, POD_INDEX],
     gang: GangTraits {
         // Every replica of the set is a separate gang.
         id: |pod, member| {
@@ -36,9 +37,9 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     },
 };
 
-pub(in crate::workload) const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
-pub(in crate::workload) const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
-pub(in crate::workload) const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
+const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
+const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
+const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 const SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
 const EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::workload::template::{Field, env};
-use crate::workload::{GangTraits, Manifest, MemberPort, RenderError, SizeSource};
+use crate::workload::{GangTraits, Manifest, MemberPort, PodCreation, RenderError, SizeSource};
 
 /// Name of the volume that contains the job's configuration.
 pub(super) const CONFIG: &str = "mpi-job-config";
@@ -27,6 +27,8 @@ pub(super) const GANG: GangTraits = GangTraits {
     member_ports: &[MemberPort::Numbered(22), MemberPort::Numbered(2222)],
     auxiliary_roles: &["launcher"],
     ssh_roles: &["worker"],
+    one_group: true,
+    creation: Some(PodCreation::AllAtOnce),
     ..GangTraits::BY_NAME
 };
 

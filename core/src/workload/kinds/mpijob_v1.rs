@@ -21,6 +21,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify: |pod| identify_by_labels(&KIND, CONTROLLER, REPLICA_TYPE, pod),
+    labels: &[OPERATOR_NAME, JOB_NAME, REPLICA_TYPE, REPLICA_INDEX],
     gang: GangTraits { shape: Some(gang_shape), ..mpi::GANG },
 };
 

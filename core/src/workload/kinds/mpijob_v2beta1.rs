@@ -25,6 +25,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify: |pod| identify_by_labels(&KIND, OPERATOR, JOB_ROLE, pod),
+    labels: &[OPERATOR_NAME, JOB_NAME, JOB_ROLE, REPLICA_INDEX],
     gang: GangTraits { portless_service: true, shape: Some(gang_shape), ..mpi::GANG },
 };
 

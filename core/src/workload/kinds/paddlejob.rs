@@ -22,6 +22,7 @@ static FRAMEWORK: Framework = Framework {
     gang: GangTraits {
         size_sources: &[SizeSource::Env(NODES_VARIABLE)],
         member_ports: &[MemberPort::Named("master"), MemberPort::Env("PADDLE_MASTER")],
+        one_group: true,
         ..GangTraits::BY_OWNER
     },
 };

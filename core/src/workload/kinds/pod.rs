@@ -22,5 +22,6 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
         }])
     },
     identify: |_| None,
+    labels: &[],
     gang: GangTraits::NONE,
 };

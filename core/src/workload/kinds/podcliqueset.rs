@@ -27,26 +27,27 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
+    labels: &[SET, SET_REPLICA, CLIQUE, GANG, POD_INDEX, SCALING_GROUP, SCALING_GROUP_REPLICA],
     gang: GangTraits { id: |pod, _| pod.label(GANG).map(Cow::Borrowed), ..GangTraits::NONE },
 };
 
 const API_VERSION: &str = "grove.io/v1alpha1";
 
 /// Label that contains the name of a pod's `PodCliqueSet`.
-pub(in crate::workload) const SET: &str = "app.kubernetes.io/part-of";
+const SET: &str = "app.kubernetes.io/part-of";
 /// Label that contains the index of a pod's replica of the `PodCliqueSet`.
-pub(in crate::workload) const SET_REPLICA: &str = "grove.io/podcliqueset-replica-index";
+const SET_REPLICA: &str = "grove.io/podcliqueset-replica-index";
 /// Label that contains the name of a pod's `PodClique`: the name of its set or scaling group, a replica index and the
 /// name of the clique, joined by dashes.
-pub(in crate::workload) const CLIQUE: &str = "grove.io/podclique";
+const CLIQUE: &str = "grove.io/podclique";
 /// Label that contains the name of a pod's gang.
-pub(in crate::workload) const GANG: &str = "grove.io/podgang";
+const GANG: &str = "grove.io/podgang";
 /// Label that contains the index of a pod in its `PodClique`.
-pub(in crate::workload) const POD_INDEX: &str = "grove.io/podclique-pod-index";
+const POD_INDEX: &str = "grove.io/podclique-pod-index";
 /// Label that contains the name of a pod's scaling group.
-pub(in crate::workload) const SCALING_GROUP: &str = "grove.io/podcliquescalinggroup";
+const SCALING_GROUP: &str = "grove.io/podcliquescalinggroup";
 /// Label that contains the index of a pod's replica of its scaling group.
-pub(in crate::workload) const SCALING_GROUP_REPLICA: &str = "grove.io/podcliquescalinggroup-replica-index";
+const SCALING_GROUP_REPLICA: &str = "grove.io/podcliquescalinggroup-replica-index";
 
 /// A `PodCliqueSet`, from which its pods are rendered.
 struct Set<'a> {

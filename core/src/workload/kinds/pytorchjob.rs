@@ -24,6 +24,7 @@ static FRAMEWORK: Framework = Framework {
     gang: GangTraits {
         size_sources: &[SizeSource::Env(NODES_VARIABLE)],
         member_ports: &[MemberPort::Named("pytorchjob-port")],
+        one_group: true,
         ..GangTraits::BY_OWNER
     },
 };

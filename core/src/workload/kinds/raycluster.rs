@@ -22,6 +22,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
+    labels: &[IS_RAY_NODE, CLUSTER, NODE_TYPE, GROUP, SERVE, REPLICA_INDEX, HOST_INDEX],
     gang: GangTraits { shape: Some(|manifest| gang_shape(&Field::root(manifest.raw).get("spec"))), ..GANG },
 };
 
@@ -48,13 +49,13 @@ pub(super) const AUTOSCALER: &str = "autoscaler";
 /// Note for a cluster that another workload creates, whose name ends with `ZERO_SUFFIX`.
 pub(super) const RANDOM_NAME_NOTE: &str = "the RayCluster's name has a random suffix, shown as 00000";
 
-pub(in crate::workload) const IS_RAY_NODE: &str = "ray.io/is-ray-node";
-pub(in crate::workload) const CLUSTER: &str = "ray.io/cluster";
-pub(in crate::workload) const NODE_TYPE: &str = "ray.io/node-type";
-pub(in crate::workload) const GROUP: &str = "ray.io/group";
-pub(in crate::workload) const SERVE: &str = "ray.io/serve";
-pub(in crate::workload) const REPLICA_INDEX: &str = "ray.io/worker-group-replica-index";
-pub(in crate::workload) const HOST_INDEX: &str = "ray.io/replica-host-index";
+const IS_RAY_NODE: &str = "ray.io/is-ray-node";
+const CLUSTER: &str = "ray.io/cluster";
+const NODE_TYPE: &str = "ray.io/node-type";
+const GROUP: &str = "ray.io/group";
+const SERVE: &str = "ray.io/serve";
+const REPLICA_INDEX: &str = "ray.io/worker-group-replica-index";
+const HOST_INDEX: &str = "ray.io/replica-host-index";
 /// Maximum length of the prefix of a pod's name that is taken from the names of the cluster and the group.
 const MAX_PREFIX_LENGTH: usize = 50;
 

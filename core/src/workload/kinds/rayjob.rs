@@ -22,17 +22,19 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
+    labels: &[ORIGIN, ORIGIN_KIND],
     // The submitter, the only pod that is identified as part of a RayJob, starts when the cluster runs.
     gang: GangTraits {
         auxiliary_roles: &["submittergroup"],
         member_ports: raycluster::GANG.member_ports,
+        object: Some(&raycluster::KIND),
         shape: Some(|manifest| raycluster::gang_shape(&Field::root(manifest.raw).get("spec").get("rayClusterSpec"))),
         ..GangTraits::NONE
     },
 };
 
-pub(in crate::workload) const ORIGIN: &str = "ray.io/originated-from-cr-name";
-pub(in crate::workload) const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
+const ORIGIN: &str = "ray.io/originated-from-cr-name";
+const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
 const SUBMITTER: &str = "submitter";
 const DASHBOARD_PORT: u64 = 8265;
 

@@ -13,6 +13,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify: |_| None,
+    labels: &[],
     gang: GangTraits::NONE,
 };
 

@@ -13,6 +13,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render: |manifest| render(manifest, "apps/v1", "ReplicaSet"),
     identify: |pod| identity_by_owner(pod, "apps/v1", &KIND),
+    labels: &[],
     gang: GangTraits::NONE,
 };
 

@@ -13,5 +13,6 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render: |manifest| replicaset::render(manifest, "v1", "ReplicationController"),
     identify: |pod| identity_by_owner(pod, "v1", &KIND),
+    labels: &[],
     gang: GangTraits::NONE,
 };

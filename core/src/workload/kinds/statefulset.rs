@@ -19,11 +19,12 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
+    labels: &[POD_INDEX],
     gang: GangTraits::NONE,
 };
 
 /// Label that contains a pod's ordinal in its set.
-pub(in crate::workload) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
 /// Identity of a pod in a set.
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ static FRAMEWORK: Framework = Framework {
         size_sources: &[SizeSource::EnvCluster(CLUSTER_VARIABLE)],
         member_ports: &[MemberPort::Named("tfjob-port")],
         auxiliary_roles: &["evaluator"],
+        one_group: true,
         ..GangTraits::BY_OWNER
     },
 };

@@ -14,19 +14,19 @@ use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, container_named, containers, require_containers};
 use crate::workload::{
-    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind,
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodCreation, PodIdentity, RenderError, RolePod, WorkloadKind,
 };
 
 /// Label that contains the name of the controller that created a pod.
-pub(in crate::workload) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
+pub(super) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
 /// Label that contains the name of the job.
-pub(in crate::workload) const JOB_NAME: &str = "training.kubeflow.org/job-name";
+pub(super) const JOB_NAME: &str = "training.kubeflow.org/job-name";
 /// Label that contains the role in lower case.
-pub(in crate::workload) const REPLICA_TYPE: &str = "training.kubeflow.org/replica-type";
+pub(super) const REPLICA_TYPE: &str = "training.kubeflow.org/replica-type";
 /// Label that contains the index within the role.
-pub(in crate::workload) const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
+pub(super) const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
 /// Label of the pod that determines the job's status.
-pub(in crate::workload) const JOB_ROLE: &str = "training.kubeflow.org/job-role";
+pub(super) const JOB_ROLE: &str = "training.kubeflow.org/job-role";
 /// `apiVersion` of every kind of this operator.
 pub(super) const API_VERSION: &str = "kubeflow.org/v1";
 
@@ -113,7 +113,8 @@ impl Framework {
             fidelity: Fidelity::Exact,
             render,
             identify,
-            gang: GangTraits { shape: Some(gang_shape), ..self.gang },
+            labels: &[OPERATOR_NAME, JOB_NAME, REPLICA_TYPE, REPLICA_INDEX],
+            gang: GangTraits { shape: Some(gang_shape), creation: Some(PodCreation::AllAtOnce), ..self.gang },
         }
     }
 

@@ -40,6 +40,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
+    labels: &[ANCESTOR, jobset::NAME, jobset::ROLE, job::COMPLETION_INDEX],
     gang: GangTraits {
         size_sources: &[SizeSource::Env(NODES_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
         member_ports: &[
@@ -49,6 +50,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
             MemberPort::Numbered(2222),
         ],
         auxiliary_roles: &[DATASET_INITIALIZER, MODEL_INITIALIZER, LAUNCHER],
+        one_group: true,
         object: Some(&jobset::KIND),
         shape: Some(gang_shape),
         ..jobset::GANG
@@ -58,7 +60,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
 
 /// Label that maps a replicated job of the runtime to a step of the `TrainJob`.
-pub(in crate::workload) const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
+const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 
 /// Value of [`ANCESTOR`] for the training step.
 const TRAINER: &str = "trainer";

@@ -12,7 +12,7 @@ use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, containers};
 use crate::workload::{
-    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind,
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodCreation, PodIdentity, RenderError, RolePod, WorkloadKind,
 };
 
 /// A Volcano Job: tasks that are scheduled as one gang.
@@ -24,12 +24,13 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GangTraits { shape: Some(gang_shape), ..GangTraits::BY_OWNER },
+    labels: &[JOB, TASK, TASK_INDEX],
+    gang: GangTraits { shape: Some(gang_shape), creation: Some(PodCreation::RolesInOrder), ..GangTraits::BY_OWNER },
 };
 
-pub(in crate::workload) const JOB: &str = "volcano.sh/job-name";
-pub(in crate::workload) const TASK: &str = "volcano.sh/task-spec";
-pub(in crate::workload) const TASK_INDEX: &str = "volcano.sh/task-index";
+const JOB: &str = "volcano.sh/job-name";
+const TASK: &str = "volcano.sh/task-spec";
+const TASK_INDEX: &str = "volcano.sh/task-index";
 const QUEUE: &str = "volcano.sh/queue-name";
 /// Placeholder for the random suffix of a volume's name.
 const ZERO_VOLUME_SUFFIX: &str = "000000000000";

@@ -7,10 +7,11 @@
 use serde_json::{Map, Value, json};
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
+use crate::gang::Gang;
 use crate::gang::key::{KeyPlace, YUNIKORN_APP, YUNIKORN_QUEUES, YUNIKORN_TASK_GROUP, YUNIKORN_TASK_GROUPS};
-use crate::gang::{Gang, Requests};
 use crate::keys;
 use crate::mutate::{Plan, Reason, patch};
+use crate::pod::Requests;
 use crate::workload::{GangRole, PodIdentity, SOLE_ROLE, placement};
 
 /// Keys that the rule writes, apart from the application's label.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::choice;
+use super::super::choice::{self, choices};
 
 /// How the pods of a job are scheduled together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -90,6 +90,8 @@ impl GangMode {
         }
     }
 }
+
+choices!(GangMode);
 
 impl fmt::Display for GangMode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

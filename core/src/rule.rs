@@ -1,0 +1,11 @@
+//! The mutation rules as the engine, the lint and reports name them: ID, reasons, and the decision about a pod.
+
+mod id;
+mod outcome;
+mod reason;
+mod record;
+
+pub use id::RuleId;
+pub use outcome::{RuleOutcome, Verdict};
+pub use reason::Reason;
+pub use record::{Refusal, applied_rules};
