@@ -6,6 +6,7 @@
 //! equally ready. A leader that loses its lease exits, so that no action in flight overlaps with the next leader's.
 
 pub mod action;
+mod context;
 mod diagnosis;
 mod gang;
 mod gangs;
@@ -23,6 +24,7 @@ mod reconcile;
 mod refused;
 mod rejected;
 mod schedule;
+mod selection;
 mod supervise;
 mod suspects;
 pub mod sweep;
@@ -42,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 pub use member::GangPod;
 pub use pod::WatchedPod;
 
+use context::{Context, MAX_CONCURRENT_READS};
 use diagnosis::Diagnoser;
 use gang::GangController;
 use gangs::Gangs;
@@ -52,7 +55,6 @@ use limiter::ActionLimiter;
 use mixed::MixedGangDetector;
 use pins::PinWriter;
 use publish::Publisher;
-use reconcile::{Context, MAX_CONCURRENT_READS};
 use supervise::supervise;
 use suspects::Suspects;
 

@@ -3,6 +3,7 @@
 //! [`Inputs`] can be read more than once. [`trainmesh_core::manifest`] parses the documents.
 
 mod directory;
+mod input_error;
 mod inputs;
 mod kustomize;
 mod kustomize_origins;
@@ -13,6 +14,7 @@ mod paths;
 mod pattern;
 mod source;
 
-pub use inputs::{InputError, Inputs};
+pub use input_error::InputError;
+pub use inputs::Inputs;
 pub use paths::normalize;
 pub use pattern::Pattern;

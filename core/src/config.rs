@@ -26,6 +26,7 @@ mod section;
 mod selector;
 mod sidecars;
 mod termination;
+mod tree;
 mod update;
 mod values;
 mod written_profile;
@@ -48,7 +49,8 @@ pub(crate) use termination::MAX_SETTLE;
 pub use termination::Termination;
 pub use update::ConfigUpdate;
 
-pub use document::{API_VERSION, KIND, MAX_TEXT};
+pub use document::{API_VERSION, KIND};
+pub use tree::MAX_TEXT;
 pub use values::{HELM_VALUES, LostProfiles, Values, contains_values, parse_values};
 pub use written_profile::written_profile;
 

@@ -34,16 +34,17 @@ use std::fmt;
 
 pub use certificate::ca_bundle;
 pub use code::{Check, Code, level_name};
-pub use excluded_ranges::{InjectorRanges, injector_config_maps};
+pub use excluded_ranges::injector_config_maps;
 pub use facts::{
-    CertificateStatus, ExecPolicy, InstallationFacts, Istiod, PodSecurityProbe, ProbeResult, Readable, Version,
+    CertificateStatus, ExecPolicy, FieldProbe, InjectorRanges, InstallationFacts, Istiod, PodSecurityProbe,
+    ProbeResult, ProbedFields, Readable, Version,
 };
 pub use mesh::MeshState;
 pub use permissions::{Permission, Server, narrow_to_namespaces, required_permissions, unused_permissions};
 pub use pod_network::{PodNetwork, configured_ranges, selects_direct_traffic};
 pub use servers::Servers;
 pub use webhook_configuration::own_webhooks;
-pub use webhooks::{FieldProbe, ProbedFields, control_namespaces, namespaces_to_probe, probe_pod, read_probe};
+pub use webhooks::{control_namespaces, namespaces_to_probe, probe_pod, read_probe};
 
 use crate::config::Configuration;
 use crate::finding::Finding;

@@ -18,7 +18,7 @@ mod sidecars;
 
 pub use action::{Action, Attempt, AttemptOutcome, AttemptResult, Method};
 pub use catalog::SidecarCatalog;
-pub use decide::{DecisionInput, decide};
+pub use decide::{Completion, DecisionInput, decide};
 pub use decision::{
     Decision, PodFinding, PodFindingCode, Role, SkipReason, TerminationDetails, TerminationTarget, WaitReason,
 };
@@ -28,5 +28,5 @@ pub use facts::{
     RestartRules, RuleAction,
 };
 pub use history::History;
-pub use overview::{Completion, PodOverview, ProxyOverview};
+pub use overview::{PodOverview, ProxyOverview};
 pub use sidecars::{BlockedReason, BlockedSidecar, PodSidecars, main_containers, pod_sidecars};

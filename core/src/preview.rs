@@ -21,6 +21,7 @@ mod summary;
 mod training;
 mod unknown_fields;
 mod unknown_kind;
+mod webhook_trace;
 
 use std::mem;
 use std::sync::Arc;
@@ -30,11 +31,12 @@ use serde_json::Value;
 pub use causes::{Cause, Condition};
 pub use difference::{FieldDifference, dry_run_pod, find_differences};
 pub use invalid_field::InvalidField;
-pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};
+pub use live::{LiveNamespace, LivePod};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
 pub use origins::{ErrorPosition, FieldPosition};
 pub use report::{PodReport, locate};
 pub use summary::Summary;
+pub use webhook_trace::{AppliedFabric, WebhookResult, WebhookTrace};
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;

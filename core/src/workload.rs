@@ -24,7 +24,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use gang::{
-    GangRole, GangShape, GangTraits, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource, has_ssh_ranks, placement,
+    GangRole, GangShape, GangTraits, MemberPort, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource, has_ssh_ranks,
+    placement,
 };
 pub use identity::PodIdentity;
 pub use kinds::KINDS;
@@ -33,7 +34,7 @@ pub use lookup::{
     IDENTITY_LABELS, find, find_other_version, has_peers, has_training_peers, identify, is_auxiliary_role, kinds_named,
     shows_peers,
 };
-pub use member_ports::{MemberPort, member_ports};
+pub use member_ports::member_ports;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, kind_of_similar_group, nearest_kind};

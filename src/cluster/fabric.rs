@@ -10,6 +10,7 @@ mod sources;
 
 pub mod pins;
 pub mod survey;
+mod update;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

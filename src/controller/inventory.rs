@@ -8,7 +8,7 @@ use kube::runtime::reflector::Store;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::pod::WatchedPod;
-use super::watch::Selection;
+use super::selection::Selection;
 use crate::cluster::namespaces::{NamespaceCache, Namespaces as _};
 use crate::telemetry::Metrics;
 use trainmesh_core::diagnosis::InventoryCounts;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::context::Context;
 use super::histories::Step;
 use super::pod::WatchedPod;
 use super::publish::{FindingCode, Publisher};
-use super::reconcile::Context;
 use crate::bucket::Bucket;
 use crate::cluster::events;
 use crate::cluster::namespaces::Namespaces as _;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
-use super::reconcile::Context;
-use super::watch::{Selection, watch};
+use super::context::Context;
+use super::selection::Selection;
+use super::watch::watch;
 use crate::cluster::apiserver;
 use crate::reload::Settings;
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::runtime::watcher::Event;
 
 use super::pod::WatchedPod;
-use super::watch::Selection;
+use super::selection::Selection;
 use crate::cluster::index::{Index, Objects};
 use crate::cluster::namespaces::{NamespaceCache, Namespaces as _};
 use trainmesh_core::diagnosis::{PodWorkload, Suspicion};

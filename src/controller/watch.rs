@@ -19,8 +19,10 @@ use kube::runtime::{WatchStreamExt as _, reflector as reflect};
 use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 
+use super::context::Context;
 use super::pod::WatchedPod;
-use super::reconcile::{Context, reconcile};
+use super::reconcile::reconcile;
+use super::selection::Selection;
 use crate::cluster::namespaces::{Labels, Namespaces as _};
 use trainmesh_core::error::chain;
 use trainmesh_core::{keys, scope};
@@ -35,15 +37,6 @@ const CONCURRENCY: u16 = 2048;
 const PAGE: u32 = 50;
 
 type Request = Result<ReconcileRequest<WatchedPod>, Infallible>;
-
-/// A selection of pods to watch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Selection {
-    /// Pods that match the configured selector.
-    Configured(String),
-    /// Pods that the webhook has labeled.
-    Managed,
-}
 
 /// Watches and reconciles the pods of `selection` until `stop`; reconciliations in progress complete.
 pub(super) async fn watch(

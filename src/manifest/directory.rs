@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use trainmesh_core::manifest::{CHART_FILE, Origin};
 
-use super::inputs::InputError;
+use super::input_error::{InputError, MAX_FILES};
 use super::kustomize_patches::KustomizePatches;
 use super::pattern::Pattern;
 use super::source::{NOT_A_FILE, Source};
@@ -15,8 +15,6 @@ use super::source::{NOT_A_FILE, Source};
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 /// Maximum nesting of directories. It bounds the recursion into a directory that is bind-mounted into itself.
 const MAX_DEPTH: usize = 64;
-/// Maximum number of files. Their names are held in memory: about 30 MB at 200 bytes each.
-pub(super) const MAX_FILES: usize = 100_000;
 /// Directory of a Helm chart with its templates.
 const TEMPLATES: &str = "templates";
 

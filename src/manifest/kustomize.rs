@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::inputs::InputError;
+use super::input_error::InputError;
 use super::source::Source;
 
 /// Commands that render a kustomization, in the order in which they are tried.

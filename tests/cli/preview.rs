@@ -152,7 +152,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["preview", "-f", "-"],
     POD,
     0,
-    &["skipped mesh.native (NativeLeft), mesh.traffic (TrafficLeft), fabric (FabricNotNamed), gang (GangNotSelected), termination.managed (NoHelpers)\n"],
+    &["  skipped mesh.native (NativeLeft), mesh.traffic (TrafficLeft), ", ", termination.managed (NoHelpers)\n"],
     ""
 )]
 #[case::skips_are_shown(&["preview", "-f", "-", "-v"], POD, 0, &["fabric              skipped FabricNotNamed: neither"], "")]

@@ -132,6 +132,15 @@ fn alerts_dashboard_and_docs_use_exported_series_and_labels() {
     }
 }
 
+#[test]
+fn every_series_is_documented() {
+    let page = include_str!("../../docs/operations.md");
+    let exported = exported();
+    let families = exported.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let missing: Vec<&str> = families.filter(|family| !page.contains(&format!("`{family}"))).collect();
+    assert!(missing.is_empty(), "docs/operations.md does not contain {missing:?}");
+}
+
 /// Returns the text of `/metrics` after every family has recorded a sample: a family without a series is left out.
 fn exported() -> String {
     let metrics = Metrics::default();

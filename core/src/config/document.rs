@@ -4,19 +4,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
-use super::values::{CHART, is_values, read_values};
-use super::{Configuration, Problem, Profile};
-use crate::yaml::{self, DuplicateKeys, Node, Tree, type_name};
+use super::tree::{bare_profile, is_profile, parse_tree};
+use super::values::{is_values, read_values};
+use super::{Configuration, Problem};
+use crate::yaml::{Node, type_name};
 
 /// `apiVersion` of a configuration.
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 /// `kind` of a configuration.
 pub const KIND: &str = "TrainmeshConfiguration";
-/// Maximum size of the text in bytes. A `ConfigMap` has at most 1 MiB, and its manifest indents every line.
-pub const MAX_TEXT: usize = 2 << 20;
-/// Advice for a profile in place of a configuration.
-const PROFILE_ADVICE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
-                       `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
 /// Key of the configuration in the `ConfigMap`.
 pub(super) const CONFIG_MAP_KEY: &str = "config.yaml";
 
@@ -63,19 +59,6 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     })
 }
 
-/// Returns true if `root` is a fabric profile in place of a configuration. A profile may have fields, such as `securityContext`,
-/// that are also values of the chart.
-pub(super) fn is_profile(root: Node<'_>) -> bool {
-    let has = |field: &&str| root.get(field).is_some();
-    ["name", "transport"].iter().any(has) && !["apiVersion", "kind", "config", CHART].iter().any(has)
-}
-
-/// Returns how to use a fabric profile, followed by the problems in it.
-pub(super) fn bare_profile(root: Node<'_>) -> Vec<Problem> {
-    let advice = Problem { line: None, field: String::new(), message: PROFILE_ADVICE.to_owned() };
-    [advice].into_iter().chain(read_root(root, Profile::read).err().into_iter().flatten()).collect()
-}
-
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     let problem =
         |line, message| vec![Problem { line: Some(line), field: format!("data[{CONFIG_MAP_KEY:?}]"), message }];
@@ -93,14 +76,6 @@ fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Pro
         }
         problems
     })
-}
-
-pub(super) fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
-    if text.len() > MAX_TEXT {
-        let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
-        return Err(vec![Problem { line: None, field: String::new(), message }]);
-    }
-    yaml::parse_tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])
 }
 
 /// Maps `line` of the scalar `inner` to a line of `outer`. `start` is the line of `outer` with the scalar's first line

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::scalar::expected_mapping;
 use super::{Problem, Scalar};
 use crate::hint::{nearest, one_of};
 use crate::yaml::{Node, type_name};
@@ -53,11 +54,6 @@ pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) ->
 /// Returns the error for `value` in place of a list.
 pub(crate) fn expected_list(value: &Value) -> String {
     format!("expected a list, found {}", type_name(value))
-}
-
-/// Returns the error for `value` in place of a mapping.
-pub(super) fn expected_mapping(value: &Value) -> String {
-    format!("expected a mapping, found {}", type_name(value))
 }
 
 impl Fields<'_> {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::fields::expected_mapping;
 use crate::yaml::type_name;
 
 /// A type that is parsed from a single YAML value.
@@ -61,4 +60,9 @@ impl<K: Scalar + Ord, V: Scalar> Scalar for BTreeMap<K, V> {
         };
         entries.iter().map(read).collect()
     }
+}
+
+/// Returns the error for `value` in place of a mapping.
+pub(super) fn expected_mapping(value: &Value) -> String {
+    format!("expected a mapping, found {}", type_name(value))
 }

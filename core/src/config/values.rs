@@ -4,8 +4,8 @@ use std::mem;
 
 use serde_json::Value;
 
-use super::document::{bare_profile, is_profile, parse_tree};
 use super::fields::{Section as _, read_root};
+use super::tree::{CHART, bare_profile, is_profile, parse_tree};
 use super::{Configuration, Problem};
 use crate::hint::nearest;
 use crate::yaml::{Node, Tree};
@@ -33,8 +33,6 @@ pub const HELM_VALUES: [&str; 20] = [
     "webhook",
     "workerThreads",
 ];
-/// Name of the chart: the key of its values in those of a parent chart.
-pub(super) const CHART: &str = "trainmesh";
 /// Bits of a line of merged files below the index of the file. A text of 2 MiB has fewer than 2^32 lines.
 const LINE_BITS: u32 = 32;
 

@@ -7,7 +7,6 @@
 mod report;
 mod stalled;
 mod target;
-mod text;
 
 use super::job::Job;
 use super::snapshot::pod::PodRecord;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 
-use super::{CheckFinding, Code, istio, join_names};
+use super::{CheckFinding, Code, InjectorRanges, istio, join_names};
 use crate::cidr::Cidr;
 use crate::config::Mesh;
 use crate::keys;
@@ -17,15 +17,6 @@ const CONFIG_MAP: &str = "istio-sidecar-injector";
 const DEFAULT_REVISION: &str = "default";
 /// Namespace of the injector if its webhook configuration contains a URL.
 const ISTIO_SYSTEM: &str = "istio-system";
-
-/// The ranges that an injector excludes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InjectorRanges {
-    /// Namespace and name of the `ConfigMap`.
-    pub config_map: String,
-    /// The ranges. Text that is not a range is left out: the injector rejects it.
-    pub ranges: Vec<Cidr>,
-}
 
 /// Returns namespace and name of the `ConfigMaps` with the values of Istio's injectors.
 #[must_use]

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{CheckFinding, Code, FieldProbe, InjectorRanges, MeshState, Permission, PodNetwork, Servers};
+use super::{CheckFinding, Code, MeshState, Permission, PodNetwork, Servers};
 use crate::certs::{TrustError, Validity};
+use crate::cidr::Cidr;
 use crate::config::{ConfigUpdate, PodSecurityDefault};
 use crate::scope::Installation;
 
@@ -66,6 +67,35 @@ pub struct ExecPolicy {
     pub conditions: Option<Vec<String>>,
     /// Actions of the binding, such as `Deny`; `None` if it does not exist.
     pub actions: Option<Vec<String>>,
+}
+
+/// The ranges that an injector excludes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InjectorRanges {
+    /// Namespace and name of the `ConfigMap`.
+    pub config_map: String,
+    /// The ranges. Text that is not a range is left out: the injector rejects it.
+    pub ranges: Vec<Cidr>,
+}
+
+/// Results of dry runs of [`probe_pod`](super::probe_pod).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldProbe {
+    /// Result in a namespace for which no other webhook is called, if possible one that accepts the pod; `None` if there is none.
+    pub control: Option<ProbedFields>,
+    /// Results by namespace, each with the names of the configurations whose webhooks are called.
+    pub namespaces: BTreeMap<String, (Vec<String>, ProbedFields)>,
+}
+
+/// Result of a dry run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbedFields {
+    /// The pod would be created without these fields.
+    Created(Vec<&'static str>),
+    /// The apiserver did not respond in time.
+    TimedOut,
+    /// It was denied, or the request failed.
+    Unknown,
 }
 
 /// Results of dry runs in the namespaces where the cluster's default Pod Security level applies.

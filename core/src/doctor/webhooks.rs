@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations};
 
 pub(super) use fields::check as check_fields;
-pub use fields::{FieldProbe, ProbedFields, control_namespaces, namespaces_to_probe, probe_pod, read_probe};
+pub use fields::{control_namespaces, namespaces_to_probe, probe_pod, read_probe};
 pub(super) use timeouts::check as check_timeouts;
 
 use super::istio::selects;

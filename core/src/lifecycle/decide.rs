@@ -14,9 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::roles::Roles;
-use super::{
-    Completion, Decision, History, PodFacts, PodFinding, PodFindingCode, SidecarCatalog, SkipReason, WaitReason,
-};
+use super::{Decision, History, PodFacts, PodFinding, PodFindingCode, SidecarCatalog, SkipReason, WaitReason};
 use crate::config::{MAX_SETTLE, Termination};
 use crate::duration;
 use crate::scope::{Exclusion, Mode};
@@ -94,6 +92,15 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
         return Err(Decision::Skip(SkipReason::Audit));
     }
     terminate::next_action(input, &roles, completed, publish_once)
+}
+
+/// State of the main containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// One of them runs, is starting, or will be restarted; or their state is unknown.
+    Pending,
+    /// All have terminated for good; contains the time, if the kubelet reports it.
+    Completed(Option<Timestamp>),
 }
 
 /// Returns the state of the main containers.

@@ -1,8 +1,6 @@
 //! The roles and the completion of a pod's containers, for a diagnosis.
 
-use jiff::Timestamp;
-
-use super::decide::completion;
+use super::decide::{Completion, completion};
 use super::restart_prediction::RestartPrediction;
 use super::roles::{ProxyRole, Roles};
 use super::{ContainerState, PodFacts, SidecarCatalog};
@@ -20,15 +18,6 @@ pub struct PodOverview {
     pub proxy: ProxyOverview,
     /// Names of the application containers that run and are not main containers: the classic proxy and sidecars.
     pub running_sidecars: Vec<Box<str>>,
-}
-
-/// State of the main containers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// One of them runs, is starting, or will be restarted; or their state is unknown.
-    Pending,
-    /// All have terminated for good; contains the time, if the kubelet reports it.
-    Completed(Option<Timestamp>),
 }
 
 /// The Istio proxy of a pod.

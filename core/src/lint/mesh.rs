@@ -6,8 +6,8 @@ use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys;
-use crate::mutate::{Reason, RuleId, Verdict};
 use crate::pod::{Injection, NotInjected};
+use crate::rule::{Reason, RuleId, Verdict};
 use crate::workload;
 
 const MESSAGE: &str =

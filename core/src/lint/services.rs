@@ -10,6 +10,7 @@ use crate::keys;
 use crate::mesh_objects::{MeshObjects, Service};
 use crate::names::join_names;
 use crate::pod::{ContainerKind, Injection, Pod};
+use crate::rule::{Reason, RuleId, applied_rules};
 use crate::workload::{self, PodIdentity};
 
 /// Field of findings about capture.

@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::substitutions::MAX_VARIABLES;
-
 /// A placeholder in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placeholder<'text> {
@@ -17,6 +15,8 @@ pub(crate) struct Placeholder<'text> {
     pub(crate) braced: bool,
 }
 
+/// Maximum number of variables. Manifests have a dozen placeholders.
+pub(super) const MAX_VARIABLES: usize = 100;
 /// Maximum number of names that a message lists: as many as `--set` can replace.
 const MAX_NAMES: usize = MAX_VARIABLES;
 

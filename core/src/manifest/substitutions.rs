@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
 use super::MAX_DOCUMENT;
-use super::placeholder::{is_name, placeholders};
+use super::placeholder::{MAX_VARIABLES, is_name, placeholders};
 
 /// Values for placeholders. Placeholders with other names stay as they are.
 #[derive(Debug, Default)]
@@ -50,8 +50,6 @@ pub(super) struct TooLarge;
 const MAX_NAME: usize = 128;
 /// Maximum length of a value in bytes: enough for image references and URLs.
 const MAX_VALUE: usize = 4096;
-/// Maximum number of variables. Manifests have a dozen placeholders.
-pub(super) const MAX_VARIABLES: usize = 100;
 
 impl Variable {
     /// Parses `NAME=VALUE`. The value may be empty and contain `=`.

@@ -7,15 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer};
 use serde_json::Value;
-
-pub use recorded::AppliedFabric;
 
 use recorded::Recorded;
 
-use super::{PodReport, Preview};
-use crate::codes::codes;
+use super::{PodReport, Preview, WebhookResult, WebhookTrace};
 use crate::lint::{JobContext, LintInput, mesh_findings};
 use crate::mutate::{
     Outcome, Patch, Reason, RuleOutcome, Snapshot, Verdict, before_injection, draft, excluded, lint_input,
@@ -43,34 +39,6 @@ pub struct LiveNamespace {
     pub labels: BTreeMap<String, String>,
     /// Latest time at which the opt-in label of the namespace may have been set; `None` if unknown.
     pub opted_in_since: Option<Timestamp>,
-}
-
-/// Result of the webhook for a pod, and the fabric profile that it applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WebhookTrace {
-    /// Result of the webhook.
-    pub webhook: WebhookResult,
-    /// The result in words, with its cause.
-    pub message: String,
-    /// Fabric profile that the webhook applied.
-    pub fabric: Option<AppliedFabric>,
-}
-
-codes! {
-    /// Result of the webhook for a pod.
-    pub enum WebhookResult {
-        /// The pod has an annotation of the webhook.
-        Handled => "handled the pod when it was created",
-        /// No rule applies, so the webhook leaves no annotation.
-        NotNeeded => "wrote no annotation, and none is needed: no rule would change the pod",
-        /// The apiserver's selectors exclude the pod.
-        Excluded => "not called for the pod",
-        /// The namespace is in audit mode.
-        Audited => "changes no pods: the namespace is in audit mode",
-        /// A rule applies, but the pod has no annotation of the webhook.
-        Missed => "has not changed the pod, although rules would change it",
-    }
 }
 
 impl Preview {
@@ -192,18 +160,5 @@ fn cause(live: &LivePod<'_>) -> String {
                  or the configuration were changed afterwards. Create it again"
                 .to_owned()
         }
-    }
-}
-
-impl WebhookTrace {
-    fn new(webhook: WebhookResult, cause: Option<&str>) -> Self {
-        let message = cause.map_or_else(|| webhook.text().to_owned(), |cause| format!("{}: {cause}", webhook.text()));
-        Self { webhook, message, fabric: None }
-    }
-}
-
-impl Serialize for WebhookResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.code())
     }
 }

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::unknown_fields::POD_SPEC;
 use crate::hint::nearest;
 use crate::known_fields::{Found, Problem, unknown_fields_except};
 use crate::step::Step;
@@ -35,6 +34,8 @@ enum Shape {
     PodTemplate,
 }
 
+/// Name of the type whose fields are those of a pod.
+pub(super) const POD_SPEC: &str = "PodSpec";
 /// Maximum number of problems. More only repeat the same mistake.
 const MAX_FOUND: usize = 20;
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::ReplicationController;
 use serde_json::Value;
 
-use super::operator_fields::misspelled;
+use super::operator_fields::{POD_SPEC, misspelled};
 use crate::known_fields::{Found, unknown_fields_except};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
@@ -15,9 +15,6 @@ use crate::workload::{StockRuntimes, dropped_fields};
 
 /// Finds the unknown fields of a value, except those of a type.
 type Search = for<'a> fn(&'a Value, &'static str) -> Vec<Found<'a>>;
-
-/// Name of the type whose fields are those of a pod.
-pub(super) const POD_SPEC: &str = "PodSpec";
 
 /// Returns a warning of FP049 for each field of `document` that the apiserver drops. `stock` may select the version of
 /// Kubeflow Trainer.

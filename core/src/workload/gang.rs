@@ -7,7 +7,7 @@ mod shape;
 
 pub use shape::{GangRole, GangShape, PLACEMENT_FIELDS, placement};
 
-use super::{Manifest, MemberPort, PodIdentity, RenderError, WorkloadKind};
+use super::{Manifest, PodIdentity, RenderError, WorkloadKind};
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// Maximum length in bytes of a cluster specification that is parsed, because the parsed value takes several times as
@@ -45,6 +45,17 @@ pub struct GangTraits {
     pub uid: for<'a> fn(Pod<'a>) -> Option<&'a str>,
     /// Returns the restart attempt and the group of a pod; `None` if they are unknown.
     pub position: fn(Pod<'_>) -> Option<(u64, u64)>,
+}
+
+/// Declaration of a port on which the pods of a gang communicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberPort {
+    /// The container port with this name, which the operator adds or uses.
+    Named(&'static str),
+    /// The container port with this number, the default of the operator's programs.
+    Numbered(u16),
+    /// An environment variable that contains the port, or ends with it: `23456`, `host:23456`.
+    Env(&'static str),
 }
 
 /// Order in which an operator creates the pods of a workload.

@@ -2,19 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{KINDS, PodIdentity};
+use super::{KINDS, MemberPort, PodIdentity};
 use crate::pod::{Container, ContainerKind, Pod};
-
-/// Declaration of a port on which the pods of a gang communicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberPort {
-    /// The container port with this name, which the operator adds or uses.
-    Named(&'static str),
-    /// The container port with this number, the default of the operator's programs.
-    Numbered(u16),
-    /// An environment variable that contains the port, or ends with it: `23456`, `host:23456`.
-    Env(&'static str),
-}
 
 /// Environment variables of torch, which users also set in pods of other kinds.
 const TORCH: [&str; 3] = ["MASTER_PORT", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT"];

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::super::index::{self, Amount, Index, Known, Limit, Objects, Options};
 use super::super::list::list;
 use super::super::request::RequestError;
-use super::sources::{Field, Update, set};
+use super::update::{Field, Update, set};
 use object::ClaimObject;
 use trainmesh_core::dra::{
     ClaimContent, ClaimFacts, ClaimSpec, ClaimSpecs, DeviceClass, DeviceClasses, GROUP, MAX_ALL_SPECS,

@@ -15,19 +15,14 @@ use serde::de::DeserializeOwned;
 
 use super::super::index::{self, Index, Objects, Options};
 use super::partial_object::{NodeStatus, PartialObject, QuotaStatus};
+use super::update::{Field, Update, set};
 use super::{WatchedObjects, claims, pins};
-use trainmesh_core::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
+use trainmesh_core::cluster_facts::{Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
 
 /// Page size for lists that only administrators can fill.
 const LARGE_PAGE: u32 = 500;
-
-/// An update of the facts.
-pub(super) type Update = Box<dyn FnOnce(&mut ClusterFacts) + Send>;
-
-/// Accessor of one field of the facts.
-pub(super) type Field<T> = fn(&mut ClusterFacts) -> &mut T;
 
 /// Namespaces that contain an object, by the object's name.
 type NamespacesByName = BTreeMap<String, Arc<Index<String>>>;
@@ -118,10 +113,6 @@ where
     let index = Arc::new(Index::default());
     let changes = index::watch(api, config, Arc::clone(&index), Options::optional(resource), reduce);
     changes.map(move |()| set(field, index.read(&view))).boxed()
-}
-
-pub(super) fn set<T: Send + 'static>(field: Field<T>, value: T) -> Update {
-    Box::new(move |facts| *field(facts) = value)
 }
 
 /// Groups the names by namespace. Returns `None` until every name has been listed.

@@ -1,11 +1,13 @@
 //! The response of RAS to `STATUS`.
 
+mod text;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::text::parse_text;
+use text::parse_text;
 
 /// Maximum size of a response in bytes: some ten thousand ranks, in all of their communicators.
 pub const MAX_RAS_RESPONSE: usize = 8 * 1024 * 1024;

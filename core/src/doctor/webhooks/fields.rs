@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use serde_json::{Value, json};
 
-use super::super::{CheckFinding, Code, Version, join_names};
+use super::super::{CheckFinding, Code, FieldProbe, ProbedFields, Version, join_names};
 use super::{Labels, OWN, called_for_pods};
 use crate::json;
 
@@ -34,26 +34,6 @@ struct Field {
     add: fn(&mut Value),
     /// Returns true if a pod has the field.
     exists: fn(&Value) -> bool,
-}
-
-/// Results of dry runs of [`probe_pod`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldProbe {
-    /// Result in a namespace for which no other webhook is called, if possible one that accepts the pod; `None` if there is none.
-    pub control: Option<ProbedFields>,
-    /// Results by namespace, each with the names of the configurations whose webhooks are called.
-    pub namespaces: BTreeMap<String, (Vec<String>, ProbedFields)>,
-}
-
-/// Result of a dry run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProbedFields {
-    /// The pod would be created without these fields.
-    Created(Vec<&'static str>),
-    /// The apiserver did not respond in time.
-    TimedOut,
-    /// It was denied, or the request failed.
-    Unknown,
 }
 
 const FIELDS: [Field; 4] = [

@@ -1,6 +1,6 @@
 //! The process group of torchrun: TR001, TR007 and TR008.
 
-use super::service::check_service;
+use super::service::{ENDPOINT, check_service, host};
 use super::{Agent, RolePods, WorkloadManifest, words};
 use crate::finding::Severity;
 use crate::lint::context::CheckContext;
@@ -9,7 +9,6 @@ use crate::pod::node_range;
 
 const NODES: &str = "PET_NNODES";
 const BACKEND: &str = "PET_RDZV_BACKEND";
-pub(super) const ENDPOINT: &str = "PET_RDZV_ENDPOINT";
 const IDENTIFIER: &str = "PET_RDZV_ID";
 const MASTER_ADDRESS: &str = "PET_MASTER_ADDR";
 const MASTER_PORT: &str = "PET_MASTER_PORT";
@@ -161,11 +160,6 @@ fn loopback<'a>(agent: &'a Agent<'_>) -> Option<(&'static str, &'a str)> {
         None => master()?,
     };
     is_loopback(host(value)).then_some((setting, value))
-}
-
-/// Returns the host of an address with a port.
-pub(super) fn host(address: &str) -> &str {
-    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
 }
 
 fn is_loopback(host: &str) -> bool {

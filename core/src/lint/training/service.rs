@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::process_group::{ENDPOINT, host};
 use super::{Agent, RolePods, WorkloadManifest};
 use crate::lint::context::CheckContext;
 use crate::lint::namespace_objects::{ServiceManifest, ServicePort};
@@ -10,6 +9,8 @@ use crate::lint::sink::FindingSink;
 use crate::pod::{Container, Pod};
 use crate::workload::{Fidelity, identify};
 
+/// Variable with the address of the rendezvous.
+pub(super) const ENDPOINT: &str = "PET_RDZV_ENDPOINT";
 /// Variable with the name of the host of rank 0.
 const ADDRESS: &str = "MASTER_ADDR";
 /// Variable with its port.
@@ -92,4 +93,9 @@ fn target(port: &ServicePort, workload: &WorkloadManifest<'_>) -> Option<u64> {
         }
         number => number.as_u64(),
     }
+}
+
+/// Returns the host of an address with a port.
+pub(super) fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
 }

@@ -1,23 +1,10 @@
 //! Rules that the webhook recorded in the annotations of a pod.
 
-use serde::Serialize;
-
 use crate::config::Configuration;
 use crate::gang::Assignment;
 use crate::mutate::{Reason, Refusal, RuleId, RuleOutcome, Verdict, applied_rules};
 use crate::pod::Pod;
-
-/// A fabric profile that was applied to a pod.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AppliedFabric {
-    /// Name of the profile.
-    pub profile: String,
-    /// Revision of the profile when it was applied.
-    pub revision: String,
-    /// Revision of the profile in the current configuration; `None` if it contains no such profile.
-    pub current_revision: Option<String>,
-}
+use crate::preview::AppliedFabric;
 
 /// Rules in the annotations of a pod.
 pub(super) struct Recorded {
@@ -78,18 +65,5 @@ impl Recorded {
             Some(rendered) if current.outcome == Verdict::Applied => rendered.clone(),
             _ => current,
         }
-    }
-}
-
-impl AppliedFabric {
-    /// Describes the profile and its revision.
-    fn describe(&self) -> String {
-        let Self { profile, revision, current_revision } = self;
-        let current_state = match current_revision {
-            None => "; the configuration no longer contains the profile".to_owned(),
-            Some(current) if current == revision => ", which is the current one".to_owned(),
-            Some(current) => format!("; new jobs get revision {current}"),
-        };
-        format!("profile {profile}, revision {revision}{current_state}")
     }
 }

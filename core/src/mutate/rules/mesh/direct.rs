@@ -15,7 +15,7 @@ mod outbound;
 use super::super::{RuleContext, RuleDecision, annotation_pointer};
 use super::consequence::LEAVES_MESH;
 use super::tls_mode::{self, ClientTls};
-use super::traffic::{KEPT_MUTUAL, not_injected};
+use super::{KEPT_MUTUAL, not_injected};
 use crate::gang::{UnknownGang, WorkloadLookup};
 use crate::keys;
 use crate::mutate::{Plan, Reason};

@@ -4,15 +4,15 @@
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
 use super::consequence::LEAVES_COMPLETELY;
-use super::direct;
 use super::tls_mode::{self, ClientTls};
+use super::{KEPT_MUTUAL, direct, not_injected};
 use crate::config::Traffic;
 use crate::finding::Severity;
 use crate::hint::{nearest, one_of};
 use crate::keys;
 use crate::lint;
 use crate::mutate::{Plan, Reason, lint_input};
-use crate::pod::{Injection, NotInjected};
+use crate::pod::Injection;
 
 /// Annotations that configure capture for one direction of traffic.
 struct Direction {
@@ -32,10 +32,6 @@ const DIRECTIONS: [Direction; 2] = [
         all: [keys::INCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_PORTS],
     },
 ];
-
-/// Warning about a pod without captured ports whose own label makes clients use mTLS.
-pub(super) const KEPT_MUTUAL: &str =
-    "mesh.traffic: no inbound port is captured, but security.istio.io/tlsMode makes clients use mTLS: remove it";
 
 pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
@@ -152,16 +148,5 @@ fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         Injection::Expected => {
             RuleDecision::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false").as_str())
         }
-    }
-}
-
-/// Returns the decision for a pod without a proxy.
-pub(super) fn not_injected(why: NotInjected) -> RuleDecision {
-    let decision = RuleDecision::skipped(why.into());
-    match why {
-        NotInjected::Ambient => {
-            decision.with_detail("ztunnel redirects its traffic, unless it is labeled istio.io/dataplane-mode=none")
-        }
-        _ => decision,
     }
 }

@@ -1,7 +1,7 @@
 //! The text of versions without JSON, which is for people and varies: only the lines below `Errors` and `Warnings` are
 //! compared, and the processes that they name.
 
-use super::report::{RasError, RasReport};
+use super::{RasError, RasReport};
 
 /// Maximum number of lines that report problems.
 const MAX_PROBLEMS: usize = 256;
