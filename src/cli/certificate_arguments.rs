@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use kube::Client;
 
-use super::server::parse_duration;
 use crate::certs::Rotation;
 use crate::cluster::CertificateStore;
 use crate::telemetry::Metrics;
 use trainmesh_core::certs::{Schedule, ScheduleError};
+use trainmesh_core::duration::parse_with_days;
 use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 
 /// Flags for certificate rotation.
@@ -23,14 +23,14 @@ pub(super) struct CertificateArguments {
     #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
     /// Lifetime of a CA, which is renewed after two thirds of it
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration, env = "TRAINMESH_CA_LIFETIME")]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_with_days, env = "TRAINMESH_CA_LIFETIME")]
     ca_lifetime: Duration,
     /// Lifetime of a serving certificate, which is renewed after two thirds of it
     #[arg(
         long,
         value_name = "DURATION",
         default_value = "2160h",
-        value_parser = parse_duration,
+        value_parser = parse_with_days,
         env = "TRAINMESH_CERTIFICATE_LIFETIME"
     )]
     certificate_lifetime: Duration,

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 
 use super::Status;
-use super::server::parse_duration;
 use crate::certs::issue;
 use trainmesh_core::certs::{Schedule, Validity};
 use trainmesh_core::dns;
+use trainmesh_core::duration::parse_with_days;
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 use trainmesh_core::printable::Printable;
@@ -32,7 +32,10 @@ const OWNER_ONLY: u32 = 0o600;
 #[command(after_help = "\
 Examples:
   # Generate a CA and a serving certificate for the default installation
-  trainmesh certs generate --out certificates")]
+  trainmesh certs generate --out certificates
+
+  # Generate a serving certificate for 90 days
+  trainmesh certs generate --out certificates --lifetime 90d")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -56,10 +59,10 @@ struct Generate {
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// Lifetime of the CA
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_with_days)]
     ca_lifetime: Duration,
     /// Lifetime of the serving certificate
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_with_days)]
     lifetime: Duration,
     /// Overwrite existing files
     #[arg(long)]
@@ -81,6 +84,9 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let pair = issue::serving_certificate(&ca, &host, Validity::from_lifetime(now, *lifetime))
         .with_context(|| format!("could not issue a certificate for {host}"))?;
 
+    if out.is_file() {
+        bail!("{} is a file: --out needs a directory", out.display());
+    }
     fs::create_dir_all(out).with_context(|| format!("could not create directory {}", out.display()))?;
     let files = [(CA_CRT, ca.pem.as_str(), 0o644), (TLS_CRT, &pair.certificate, 0o644)];
     let files = files.into_iter().chain([(TLS_KEY, pair.key.pem(), OWNER_ONLY)]);

@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::terminal::stdout_layout;
-use super::{Status, buffered_stdout, colored_stdout, json_stdout};
+use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_note, stderr};
 use scope::ScopeArguments;
 use trainmesh_core::diagnosis::{DiagnosisReport, Selection, Target, diagnose};
 use trainmesh_core::manifest::DocumentError;
@@ -118,6 +118,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let (snapshot, errors) = dump::read(filename, *logs)?;
+        if !snapshot.has_pods() && errors.is_empty() {
+            let note = format_args!("the input contains no pods: a dump needs those of kubectl get pods -o yaml");
+            print_note(&mut stderr(ColorChoice::Auto), note);
+        }
         let now = dump::time(&snapshot, *now)?;
         (diagnose(&snapshot, &selection, now), errors)
     };

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use super::diagnose::dump;
@@ -38,7 +39,7 @@ Examples:
 
 Exit codes:
   0  success, also if no workload uses accelerators
-  2  the command failed")]
+  2  the command failed, or a dump contains no pods")]
 pub(super) struct Arguments {
     #[command(flatten)]
     scope: ScopeArguments,
@@ -67,6 +68,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let selection = Selection { target: None, namespace: scope.namespace.clone() };
         let (snapshot, errors) = dump::read(filename, false)?;
+        if !snapshot.has_pods() && errors.is_empty() {
+            bail!(
+                "the input contains no pods: inventory reads those of kubectl get pods -o yaml; for manifests, use trainmesh preview"
+            );
+        }
         let now = dump::time(&snapshot, None)?;
         (inventory(&snapshot, &selection, now), errors)
     };
@@ -144,5 +150,5 @@ fn live(scope: &ScopeArguments) -> anyhow::Result<Inventory> {
 
 #[cfg(not(feature = "cluster"))]
 fn live(_: &ScopeArguments) -> anyhow::Result<Inventory> {
-    anyhow::bail!("this build lists only dumps: use -f, or build trainmesh without --no-default-features")
+    bail!("this build lists only dumps: use -f, or build trainmesh without --no-default-features")
 }

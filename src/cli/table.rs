@@ -12,7 +12,7 @@ pub(super) const NONE: &str = "-";
 const INDENT: usize = 4;
 
 /// Formats a table as [`format_table`] does, if it fits. Otherwise, the cells of the columns `below` are in lines of
-/// their own below their row.
+/// their own below their row, with the name of the column if there are several.
 pub(super) fn format_fitted_table(header: &[&str], rows: &[Vec<String>], below: &[&str], layout: Layout) -> String {
     let complete = format_table(header, rows);
     if complete.lines().all(|line| layout.fits(line.chars().count())) {
@@ -31,9 +31,11 @@ pub(super) fn format_fitted_table(header: &[&str], rows: &[Vec<String>], below: 
         text.push('\n');
         let details =
             row.iter().enumerate().filter(|(column, cell)| is_below(*column) && !cell.is_empty() && *cell != NONE);
-        for (_, detail) in details {
+        for (column, detail) in details {
+            let name = header.get(column).filter(|_| below.len() > 1);
+            let name = name.map(|name| format!("{}: ", name.to_lowercase())).unwrap_or_default();
             text.extend(repeat_n(' ', INDENT));
-            text += &layout.wrap(&Printable(detail).to_string(), INDENT, INDENT + 2);
+            text += &layout.wrap(&format!("{name}{}", Printable(detail)), INDENT, INDENT + 2);
             text.push('\n');
         }
     }
@@ -74,6 +76,14 @@ mod tests {
     fn long_cells_are_below_their_row(#[case] width: Option<usize>, #[case] expected: &str) {
         let rows = [["a", "1s", "x y z"], ["b", "2s", "-"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(format_fitted_table(&["NAME", "AGE", "REASON"], &rows, &["REASON"], Layout { width }), expected);
+    }
+
+    #[test]
+    fn several_cells_below_their_row_have_names() {
+        let rows = [["a", "1s", "x y z"], ["b", "2s", "-"]].map(|row| row.map(str::to_owned).to_vec());
+        let text =
+            format_fitted_table(&["NAME", "AGE", "REASON"], &rows, &["AGE", "REASON"], Layout { width: Some(17) });
+        assert_eq!(text, "NAME\na\n    age: 1s\n    reason: x y z\nb\n    age: 2s\n");
     }
 
     #[test]

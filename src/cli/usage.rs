@@ -11,6 +11,11 @@ use trainmesh_core::printable::Printable;
 /// Commands that read manifests with `-f`.
 const MANIFEST_COMMANDS: [&str; 2] = ["preview", "lint"];
 
+/// Flags for manifests.
+const FILENAME_FLAGS: [&str; 2] = ["-f", "--filename"];
+/// Ends of the names of manifests.
+const EXTENSIONS: [&str; 3] = [".yaml", ".yml", ".json"];
+
 /// Flags of other programs, and what to use instead.
 const OTHER_FLAGS: [(&str, &str); 2] = [("-r", "use '-R'"), ("--format", "use '-o'")];
 
@@ -45,6 +50,14 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
         return error;
     }
     let reads_manifests = arguments.get(1).is_some_and(|name| MANIFEST_COMMANDS.iter().any(|known| name == known));
+    if reads_manifests
+        && error.kind() == ErrorKind::ArgumentConflict
+        && let Some(path) = stray_manifest(arguments)
+    {
+        let suggestion = manifest_suggestion(path);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
+        return error;
+    }
     let path = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(path)) if !path.starts_with('-') => path.clone(),
         Some(ContextValue::String(flag)) => {
@@ -60,8 +73,19 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
         _ => return error,
     };
     if reads_manifests && error.kind() == ErrorKind::UnknownArgument {
-        let suggestion = format!("to read the manifest '{path}', use '-f {path}'");
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![manifest_suggestion(&path).into()]));
     }
     error
+}
+
+/// Returns the last argument that is a manifest without its flag, as a pattern of the shell passes several.
+fn stray_manifest(arguments: &[OsString]) -> Option<&str> {
+    let is_stray = |pair: &&[OsString]| !FILENAME_FLAGS.iter().any(|flag| pair[0] == *flag);
+    let is_manifest = |text: &&str| !text.starts_with('-') && EXTENSIONS.iter().any(|end| text.ends_with(end));
+    let stray = arguments.windows(2).rev().filter(is_stray);
+    stray.filter_map(|pair| pair[1].to_str()).find(is_manifest)
+}
+
+fn manifest_suggestion(path: &str) -> String {
+    format!("to read the manifest '{path}', use '-f {path}'")
 }

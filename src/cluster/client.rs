@@ -1,5 +1,6 @@
 //! Creates the client from the kubeconfig that kubectl would use, or from the pod's service account.
 
+use std::env;
 use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,7 +78,9 @@ fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
         KubeconfigError::Parse(cause) => {
             let text = cause.to_string();
             let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            format!("the kubeconfig is not valid YAML: {first}: check the file in KUBECONFIG")
+            let invalid = path.map(Path::to_owned).or_else(invalid_file);
+            let name = invalid.map(|path| format!(" {}", path.display())).unwrap_or_default();
+            format!("the kubeconfig{name} is not valid YAML: {first}")
         }
         KubeconfigError::CurrentContextNotSet => {
             "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()
@@ -90,6 +93,16 @@ fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
         }
         other => format!("{other} (is KUBECONFIG set?)"),
     }
+}
+
+/// Returns the first file of the default locations that is not valid YAML: those in `KUBECONFIG`, or else `~/.kube/config`.
+fn invalid_file() -> Option<PathBuf> {
+    let listed = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
+    let paths: Vec<PathBuf> = match listed {
+        Some(paths) => env::split_paths(&paths).collect(),
+        None => env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+    };
+    paths.into_iter().find(|path| matches!(Kubeconfig::read_from(path), Err(KubeconfigError::Parse(_))))
 }
 
 /// Lists the contexts of the kubeconfig at `path`, or at the default locations.

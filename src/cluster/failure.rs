@@ -7,6 +7,7 @@ use std::io;
 use kube::Config;
 use kube::client::AuthError;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::Status;
 
 use super::request::RequestError;
 
@@ -15,6 +16,13 @@ const MAX_PRINTED: usize = 300;
 
 /// Describes `error`, which a client for `context` or the current context returned.
 pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> String {
+    if let Some(cause) = chain(error).iter().find_map(|cause| unstarted_plugin(*cause)) {
+        let program = plugin_of(context).unwrap_or_else(|| "of the kubeconfig".to_owned());
+        return format!("cannot run the credential plugin {program}: {cause}");
+    }
+    if chain(error).iter().any(|cause| is_web_page(*cause)) {
+        return format!("{} is no apiserver: check the server of the context, with its path", apiserver(context).await);
+    }
     let is_plugin = || chain(error).iter().any(|cause| credential_plugin(*cause).is_some());
     match connection_error(error).filter(|_| !is_plugin()) {
         Some(cause) => format!("cannot reach {}: {cause}", apiserver(context).await),
@@ -26,15 +34,28 @@ pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> S
     }
 }
 
-/// Returns true if the apiserver was not reached.
+/// Returns true if the apiserver was not reached, or another server responded.
 #[must_use]
 pub fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
-    connection_error(error).is_some()
+    connection_error(error).is_some() || chain(error).iter().any(|cause| is_web_page(*cause))
+}
+
+/// Returns true if the response is a web page, as of a proxy: an apiserver responds with a `Status` or in plain text.
+fn is_web_page(error: &(dyn Error + 'static)) -> bool {
+    api_status(error).is_some_and(|status| status.message.trim_start().starts_with('<'))
+}
+
+/// Returns the status of the response with which the apiserver rejected the request.
+fn api_status<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
+    match kube_error(error) {
+        Some(kube::Error::Api(status)) => Some(status),
+        _ => None,
+    }
 }
 
 /// Returns true if the apiserver does not accept the credentials.
 fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
-    chain(error).iter().any(|cause| matches!(kube_error(*cause), Some(kube::Error::Api(status)) if status.code == 401))
+    chain(error).iter().any(|cause| api_status(*cause).is_some_and(|status| status.code == 401))
 }
 
 /// Returns the address of the apiserver, and the context that contains it.
@@ -70,10 +91,7 @@ fn connection_error(error: &(dyn Error + 'static)) -> Option<String> {
 pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in chain(error) {
-        let status = match kube_error(cause) {
-            Some(kube::Error::Api(status)) => Some(status.message.as_str()).filter(|message| !message.is_empty()),
-            _ => None,
-        };
+        let status = api_status(cause).map(|status| status.message.as_str()).filter(|message| !message.is_empty());
         let plugin = credential_plugin(cause);
         let message = plugin.clone().or_else(|| status.map(str::to_owned)).unwrap_or_else(|| cause.to_string());
         if !text.ends_with(&message) {
@@ -90,18 +108,41 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
 /// Describes the failure of a credential plugin that the kubeconfig names: its program and the start of its standard error.
 /// Its arguments, environment and output may contain credentials.
 fn credential_plugin(error: &(dyn Error + 'static)) -> Option<String> {
-    let failed = match kube_error(error) {
-        Some(kube::Error::Auth(failed)) => Some(failed),
-        // The renewal of a token is part of the request.
-        Some(kube::Error::Service(inner)) => inner.downcast_ref(),
-        _ => error.downcast_ref(),
-    };
-    let AuthError::AuthExecRun { cmd, out } = failed? else { return None };
+    let AuthError::AuthExecRun { cmd, out } = auth_error(error)? else { return None };
     let printed = String::from_utf8_lossy(&out.stderr);
     let printed: String = printed.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_PRINTED).collect();
     let separator = if printed.is_empty() { "" } else { ": " };
     let program = program(cmd).unwrap_or("of the kubeconfig");
     Some(format!("the credential plugin {program} failed ({}){separator}{printed}", out.status))
+}
+
+/// Returns why a credential plugin could not be started.
+fn unstarted_plugin(error: &(dyn Error + 'static)) -> Option<String> {
+    let AuthError::AuthExecStart(cause) = auth_error(error)? else { return None };
+    Some(if cause.kind() == io::ErrorKind::NotFound {
+        "it is not in the PATH".to_owned()
+    } else {
+        cause.kind().to_string()
+    })
+}
+
+fn auth_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
+    match kube_error(error) {
+        Some(kube::Error::Auth(failed)) => Some(failed),
+        // The renewal of a token is part of the request.
+        Some(kube::Error::Service(inner)) => inner.downcast_ref(),
+        _ => error.downcast_ref(),
+    }
+}
+
+/// Returns the credential plugin of the user of `context` or the current context, with the name of the user.
+fn plugin_of(context: Option<&str>) -> Option<String> {
+    let kubeconfig = Kubeconfig::read().ok()?;
+    let name = context.map(str::to_owned).or(kubeconfig.current_context)?;
+    let user = kubeconfig.contexts.into_iter().find(|known| known.name == name)?.context?.user?;
+    let named = kubeconfig.auth_infos.into_iter().find(|known| known.name == user)?;
+    let command = named.auth_info?.exec?.command?;
+    Some(format!("{command} (user {user})"))
 }
 
 /// Returns the program of a command as `Command` formats it for debugging: `NAME="value" … "program" "argument" …`.

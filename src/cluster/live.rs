@@ -11,7 +11,7 @@ use kube::{Api, Client, Resource as _};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::request::is_not_found;
+use super::request::{RequestError, find, send};
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
 use trainmesh_core::preview::LiveNamespace;
 use trainmesh_core::scope;
@@ -28,6 +28,9 @@ pub enum LiveError {
         /// Cause.
         source: Box<kube::Error>,
     },
+    /// The request failed, or there was no response in time.
+    #[error(transparent)]
+    Bounded(#[from] RequestError),
     /// The pod is larger than the limit.
     #[error("the pod is larger than the limit of 4 MiB")]
     TooLarge,
@@ -40,8 +43,7 @@ const MAX_POD: usize = 4 << 20;
 /// Returns namespace `name`; `None` if it does not exist.
 pub async fn namespace(client: &Client, name: &str) -> Result<Option<LiveNamespace>, LiveError> {
     let api: Api<Namespace> = Api::all(client.clone());
-    let found: Option<PartialObjectMeta<Namespace>> =
-        api.get_metadata_opt(name).await.map_err(failed(|| format!("read namespace {name}")))?;
+    let found = find(&format!("read namespace {name}"), api.get_metadata(name)).await?;
     Ok(found.map(|PartialObjectMeta { metadata, .. }| LiveNamespace {
         opted_in_since: opted_in_since(metadata.managed_fields.as_deref().unwrap_or_default()),
         labels: metadata.labels.unwrap_or_default(),
@@ -53,14 +55,13 @@ pub async fn pod(client: &Client, namespace: &str, name: &str) -> Result<Option<
     let step = || format!("read pod {namespace}/{name}");
     let request = Request::new(Pod::url_path(&(), Some(namespace))).get(name, &GetParams::default());
     let request = request.map_err(|error| failed(step)(kube::Error::BuildRequest(error)))?;
-    match client.request_text(request).await {
-        Ok(text) if text.len() > MAX_POD => Err(LiveError::TooLarge),
-        Ok(text) => {
+    match find(&step(), client.request_text(request)).await? {
+        None => Ok(None),
+        Some(text) if text.len() > MAX_POD => Err(LiveError::TooLarge),
+        Some(text) => {
             let pod = serde_json::from_str(&text);
             pod.map(Some).map_err(|error| failed(step)(kube::Error::SerdeError(error)))
         }
-        Err(kube::Error::Api(status)) if is_not_found(&status) => Ok(None),
-        Err(error) => Err(failed(step)(error)),
     }
 }
 
@@ -68,8 +69,8 @@ pub async fn pod(client: &Client, namespace: &str, name: &str) -> Result<Option<
 /// `None` if the object does not exist or refers to a URL.
 pub async fn installation_namespace(client: &Client) -> Result<Option<String>, LiveError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    let step = || format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
-    let found = api.get_opt(WEBHOOK_CONFIGURATION).await.map_err(failed(step))?;
+    let step = format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
+    let found = find(&step, api.get(WEBHOOK_CONFIGURATION)).await?;
     let webhooks = found.and_then(|found| found.webhooks).unwrap_or_default();
     Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
 }
@@ -77,7 +78,7 @@ pub async fn installation_namespace(client: &Client) -> Result<Option<String>, L
 /// Returns the text of the configuration of the installation in `namespace`; `None` if there is none.
 pub async fn configuration(client: &Client, namespace: &str) -> Result<Option<String>, LiveError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let found = api.get_opt(CONFIG_MAP).await.map_err(failed(|| format!("read ConfigMap {namespace}/{CONFIG_MAP}")))?;
+    let found = find(&format!("read ConfigMap {namespace}/{CONFIG_MAP}"), api.get(CONFIG_MAP)).await?;
     Ok(found.and_then(|map| map.data?.remove(CONFIG_KEY)))
 }
 
@@ -92,23 +93,19 @@ pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Op
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
     };
-    match api.get(name).await {
-        Ok(found) => Ok(Some(serde_json::to_value(found).unwrap_or_default())),
-        Err(kube::Error::Api(status)) if is_not_found(&status) => Ok(None),
-        Err(error) => Err(failed(|| format!("read {kind} {name}"))(error)),
-    }
+    let found = find(&format!("read {kind} {name}"), api.get(name)).await?;
+    Ok(found.map(|found| serde_json::to_value(found).unwrap_or_default()))
 }
 
 /// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks. Creates nothing.
 pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
     let pods = ApiResource::erase::<Pod>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &pods);
-    let fail = failed(|| format!("create a pod in namespace {namespace} as a dry run"));
+    let step = format!("create a pod in namespace {namespace} as a dry run");
     let object: DynamicObject =
-        serde_json::from_value(pod.clone()).map_err(|error| fail(kube::Error::SerdeError(error)))?;
+        serde_json::from_value(pod.clone()).map_err(|error| failed(|| step.clone())(kube::Error::SerdeError(error)))?;
     let parameters = PostParams { dry_run: true, ..PostParams::default() };
-    let fail = failed(|| format!("create a pod in namespace {namespace} as a dry run"));
-    let created = api.create(&parameters, &object).await.map_err(fail)?;
+    let created = send(&step, api.create(&parameters, &object)).await?;
     Ok(serde_json::to_value(created).unwrap_or_default())
 }
 

@@ -83,9 +83,19 @@ fn existing_files_are_replaced_only_with_force() {
     assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+#[test]
+fn a_file_is_no_directory_for_the_pair() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let run = generate(file.path(), &["--force"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("is a file: --out needs a directory"), "{}", run.stderr);
+}
+
 #[rstest]
 #[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than certificate lifetime")]
 #[case::generate_zero(&["certs", "generate", "--out", "nowhere", "--lifetime", "0s"], "lifetime 0s is out of range")]
+#[case::generate_days(&["certs", "generate", "--out", "nowhere", "--lifetime", "366d"], "CA lifetime 8760h is shorter than certificate lifetime 8784h")]
+#[case::generate_no_duration(&["certs", "generate", "--out", "nowhere", "--lifetime", "90"], "expected a duration such as 264d, 36h or 1m30s")]
 #[case::generate_hours(&["certs", "generate", "--out", "nowhere", "--lifetime", "9000h"], "CA lifetime 8760h is shorter than certificate lifetime 9000h")]
 #[case::generate_namespace(&["certs", "generate", "--out", "nowhere", "-n", "Bad_NS"], "expected a name of at most 63 lowercase letters")]
 #[case::generate_service(&["certs", "generate", "--out", "nowhere", "--service", "a b"], "expected a name of at most 63 lowercase letters")]
@@ -93,6 +103,7 @@ fn existing_files_are_replaced_only_with_force() {
 #[case::certificate_without_key(&["webhook", "--tls-cert", "tls.crt"], "--tls-key <FILE>")]
 #[case::key_without_certificate(&["webhook", "--tls-key", "tls.key"], "--tls-cert <FILE>")]
 #[case::controller_order(&["controller", "--ca-lifetime", "24h"], "is shorter than certificate lifetime")]
+#[case::controller_days(&["controller", "--ca-lifetime", "30d"], "CA lifetime 720h is shorter than certificate lifetime 2160h")]
 #[case::controller_mode(&["controller", "--certificates", "perhaps"], "possible values: self, none")]
 fn invalid_flags_are_rejected(#[case] arguments: &[&str], #[case] expected: &str) {
     let run = trainmesh(arguments, "");

@@ -300,9 +300,22 @@ const ON_TCP: &[&str] = &[
 #[case::logs_are_required(&["-f", "DIR/dump.yaml", "--logs"], 2, &[], "error: no log: add files named NAMESPACE_POD_CONTAINER.log")]
 #[case::dump_is_required(&["-f", "DIR/team-a_llama-worker-0_pytorch.log"], 2, &[], "error: no dump of the pods")]
 #[case::missing(&["-f", "DIR/dump.yaml", "-f", "DIR/missing.log"], 2, &[], "missing.log`")]
+#[case::another_container(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-worker-0_pytroch.log"], 2, &[], "error: no log belongs to a container of the input")]
+#[case::two_logs(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-worker-0_pytroch.log", "-f", "DIR/llama-worker-0.log"], 1, &["2 pods, 1 log at"], "not checked: pod llama-worker-0 has no container pytroch, only pytorch")]
+#[case::binary(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-master-0.log"], 2, &[], "llama-master-0.log`: contains NUL bytes: it is binary")]
 fn logs_in_files(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
     let log = SOCKET.replace("11:30", "11:00");
-    let run = with_files(&[("dump.yaml", &rdma_dump()), ("team-a_llama-worker-0_pytorch.log", &log)], arguments);
+    let files = [
+        ("dump.yaml", rdma_dump()),
+        ("team-a_llama-worker-0_pytorch.log", log.clone()),
+        ("llama-worker-0_pytroch.log", log.clone()),
+        ("llama-worker-0.log", log),
+        ("llama-master-0.log", "\0\u{1}".to_owned()),
+    ];
+    // The directory contains the first two.
+    let is_directory = arguments.contains(&"DIR");
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let run = with_files(if is_directory { &files[..2] } else { &files }, arguments);
     assert_exit(&run, code, stdout, stderr);
 }
 
@@ -335,6 +348,7 @@ fn logs_without_a_pod_are_named(#[case] file: &str, #[case] code: i32, #[case] s
     fs::write(folder.path().join(file), SOCKET.replace("11:30", "11:00")).unwrap();
     let run = trainmesh(&["diagnose", "-f", path], "");
     assert_exit(&run, code, &[], &stderr.replace("DIR", path));
+    assert!(code == 1 || !run.stdout.contains(" log"), "no log was checked: {run:#?}");
     let run = trainmesh(&["diagnose", "-f", path, "--logs"], "");
     assert_exit(&run, if code == 0 { 2 } else { 1 }, &[], if code == 0 { "error: no log" } else { "" });
 }

@@ -147,6 +147,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::listed_by_lint("lint -f . -R -v", 0, &[], "note: ./chart/templates/tests/pod.yaml: skipped: a Helm template\n")]
 #[case::condition_decides("preview -f . -R --summary --fail-on changed", 1, &["1 role"], "")]
 #[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 4 files")]
+#[case::excluded_nothing("lint -f . -R --exclude nothing-here", 0, &["roles: 1;"], "warning: --exclude nothing-here has no effect: no file or directory matches it")]
 #[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "`chart` and its subdirectories contain no")]
 #[case::pattern_without_effect("preview -f jobs --summary --exclude valuse.yaml", 0, &["1 role"], "warning: --exclude valuse.yaml has no effect: no file or directory matches it")]
 #[case::not_recursive("preview -f jobs --summary", 0, &["1 role"], "skipped 3 files that are not manifests: 2 without")]
@@ -213,6 +214,7 @@ fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr
 #[case::preview("preview -k overlays/prod", 0, &["base/job.yaml:2: Job team-a/p-b-a-x\n"], "")]
 #[case::json("preview -k overlays/prod -o json", 0, &[r#""source":"base/job.yaml","document":0"#, r#""line":11"#], "")]
 #[case::cause("preview -k overlays/prod --summary --fail-on warning", 1, &["base/job.yaml: 1 role"], "failed: warning: base/job.yaml:11: Job team-a/p-b-a-x: FP005")]
+#[case::several_manifests("preview -f overlays/prod/extra.yaml base/job.yaml", 2, &[], "tip: to read the manifest 'base/job.yaml', use '-f base/job.yaml'")]
 #[case::exclude_is_for_directories("preview -k overlays/prod --exclude a", 2, &[], "cannot be used with")]
 fn messages_about_kustomizations_name_the_source_file(
     #[case] command: &str,

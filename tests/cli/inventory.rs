@@ -59,3 +59,12 @@ fn a_live_cluster_is_read(#[case] arguments: &[&str], #[case] path: &'static str
     assert_exit(&run, 0, &[stdout], "note: not checked, because you may not list them: ");
     assert!(apiserver.requests().iter().any(|request| request.split('?').next() == Some(path)));
 }
+
+#[test]
+fn manifests_are_no_dump() {
+    let job =
+        "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a}]}}}}";
+    let run = trainmesh(&["inventory", "-f", "-"], job);
+    assert_exit(&run, 2, &[], "error: the input contains no pods: inventory reads those of kubectl get pods -o yaml");
+    assert!(!run.stderr.contains("note:"), "one message is enough: {run:#?}");
+}

@@ -1,6 +1,8 @@
 //! Commands without a cluster that they can reach.
 
 use rstest::rstest;
+use trainmesh_testing::apiserver::Apiserver;
+use trainmesh_testing::cli::trainmesh_with;
 
 use crate::preview::run_with_tools;
 
@@ -51,7 +53,8 @@ fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: 
 )]
 #[case::unknown_current_context("doctor", &UNREACHABLE.replace("current-context: kind-x", "current-context: zz"), "found no cluster: the kubeconfig has no context zz; it has kind-x, other")]
 #[case::unknown_cluster("doctor", &UNREACHABLE.replace("- {name: c,", "- {name: d,"), "the kubeconfig has no cluster c, which the context names")]
-#[case::not_yaml("doctor", "a: [", "found no cluster: the kubeconfig is not valid YAML: ")]
+#[case::not_yaml("doctor", "a: [", "/kubeconfig is not valid YAML: ")]
+#[case::missing_plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", &PLUGIN.replace("get-token", "aws-nope")), "error: cannot run the credential plugin aws-nope (user u): it is not in the PATH\n")]
 #[case::plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", PLUGIN), "configuration: the credential plugin get-token failed (exit status: 3): no profile")]
 fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig: &str, #[case] expected: &str) {
     let (code, text) = run_with_tools(command, &[("get-token", "echo no profile >&2; exit 3")], kubeconfig);
@@ -63,3 +66,22 @@ fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig
 /// A credential plugin that fails.
 const PLUGIN: &str = "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: get-token, \
                       args: [--secret, x], env: [{name: VAULT_TOKEN, value: y}], interactiveMode: Never}}";
+
+/// A proxy, or another server at the address of the apiserver, responds with a web page.
+#[rstest]
+#[case::doctor(&["doctor"])]
+#[case::sweep(&["sweep", "-A"])]
+#[case::preview(&["preview", "-f", "-", "--cluster"])]
+fn another_server_is_named(#[case] arguments: &[&str]) {
+    let apiserver = Apiserver::start(vec![]).with_message("<html>\n<body>404 page not found</body>\n</html>");
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    let run =
+        trainmesh_with(arguments, "{apiVersion: v1, kind: Pod, metadata: {name: a}}", &[("KUBECONFIG", &kubeconfig)]);
+    assert_eq!(run.code, Some(2), "{run:#?}");
+    assert!(
+        run.stderr.ends_with(" (context test) is no apiserver: check the server of the context, with its path\n"),
+        "{run:#?}"
+    );
+    assert_eq!(run.stderr.lines().count(), 1, "{run:#?}");
+}

@@ -1,4 +1,5 @@
-//! Findings about a workload that another finding about it explains. They become warnings, so that the cause comes first.
+//! Findings about a workload that another finding about it explains. They become warnings, so that the cause comes first, or are
+//! left out.
 
 use super::{Diagnosis, DiagnosisCode, Layer};
 use crate::finding::Severity;
@@ -39,4 +40,11 @@ fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
         }
         Layer::Kubernetes | Layer::Mesh | Layer::Mpi | Layer::Fabric => false,
     }
+}
+
+/// Returns true if `found` reports that no node fits a gang which can never be placed, as `others` report: no node matters for it.
+pub(super) fn is_gang_without_place(found: &Diagnosis, others: &[Diagnosis]) -> bool {
+    let is_cause = |code| matches!(code, DiagnosisCode::PodGroupMissing | DiagnosisCode::PodGroupTooLarge);
+    found.code == DiagnosisCode::PodsUnschedulable
+        && others.iter().any(|other| is_cause(other.code) && other.workload == found.workload)
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::iter;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
@@ -13,6 +14,7 @@ use crate::cli::{print_error, print_note, print_warning, stderr};
 use crate::manifest::{InputError, Inputs};
 use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG, UnassignedLog};
 use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::manifest::encoding::bom_length;
 
 /// Namespace of objects without one, as in kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -24,10 +26,13 @@ const DUMPS: [&str; 3] = ["json", "yaml", "yml"];
 const NO_OBJECT: &str = "found a string";
 /// End of the names of logs that are not read.
 const COMPRESSED_LOG: &str = ".log.gz";
+/// Bytes at the start of a log that have to be text.
+const MAX_HEAD: usize = 1024;
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Reads dumps and logs. Invalid documents are reported and returned. With `requires_logs`, one log is needed.
+/// Reads dumps and logs. Invalid documents are reported and returned. With `requires_logs`, or if a path is a log, one log of a
+/// container of the input is needed: without it, no log would be checked.
 pub(in crate::cli) fn read(
     paths: &[PathBuf],
     requires_logs: bool,
@@ -62,7 +67,7 @@ pub(in crate::cli) fn read(
     let (mut snapshot, errors) = read_objects(&dumps)?;
     let counts = logs.iter().map(|path| add_log(&mut snapshot, path)).collect::<anyhow::Result<Vec<_>>>()?;
     let has_assigned = assign_logs(&mut snapshot, &logs, &counts);
-    if requires_logs && !has_assigned {
+    if (requires_logs || paths.iter().any(|path| is_log(path))) && !has_assigned {
         bail!("no log belongs to a container of the input: name the files NAMESPACE_POD_CONTAINER.log");
     }
     Ok((snapshot, errors))
@@ -107,9 +112,6 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Docum
                 errors.push(error);
             }
         }
-    }
-    if !snapshot.has_pods() && errors.is_empty() {
-        print_note(stderr, format_args!("the input contains no pods: a dump needs those of kubectl get pods -o yaml"));
     }
     let repeats = snapshot.repeats();
     if repeats > 0 {
@@ -163,10 +165,15 @@ fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<usize>
     let mut file = File::open(path).with_context(step)?;
     let mut chunk = vec![0; CHUNK];
     let mut is_complete = true;
+    let mut is_start = true;
     while is_complete {
         let count = file.read(&mut chunk).with_context(step)?;
         if count == 0 {
             break;
+        }
+        if mem::take(&mut is_start) {
+            // A node that crashed may leave NUL bytes at the end of a log.
+            bom_length(&chunk[..count.min(MAX_HEAD)]).with_context(step)?;
         }
         is_complete = reader.push(&chunk[..count]);
     }

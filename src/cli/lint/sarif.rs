@@ -16,6 +16,9 @@ use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
+/// Source of documents on standard input, which tools cannot resolve to a file.
+const STDIN: &str = "stdin";
+
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
     let checks = checks();
     let results = lint_report.pod_findings.iter().flat_map(|pod| {
@@ -83,7 +86,7 @@ fn manifest_result(warning: &DocumentWarning, checks: &[&Check]) -> Value {
         "ruleId": check.unwrap_or(MANIFEST_RULE),
         "ruleIndex": index.unwrap_or(checks.len()),
         "level": level(Severity::Warning),
-        "message": {"text": format!("{message}.")},
+        "message": {"text": sentence(message)},
         "locations": [{"physicalLocation": location(source, Some(*line))}],
     })
 }
@@ -97,7 +100,7 @@ fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
         "ruleId": code,
         "ruleIndex": checks.iter().position(|check| check.id.code() == *code),
         "level": level(*severity),
-        "message": {"text": format!("{pod}: {message}. Fix: {fix}.")},
+        "message": {"text": format!("{} Fix: {fix}.", sentence(&format!("{pod}: {message}")))},
         "locations": [{
             "physicalLocation": location(source.as_deref().unwrap_or(&report.source), Some(line.unwrap_or(*first_line))),
             "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
@@ -114,6 +117,11 @@ fn invalid_document(error: &DocumentError, checks: &[&Check]) -> Value {
         "message": {"text": error.message},
         "locations": [{"physicalLocation": location(&error.source, error.line)}],
     })
+}
+
+/// Ends a message, which may be a question.
+fn sentence(message: &str) -> String {
+    if message.ends_with('?') { message.to_owned() } else { format!("{message}.") }
 }
 
 fn notification(error: &DocumentError) -> Value {
@@ -135,8 +143,13 @@ fn location(source: &str, line: Option<u64>) -> Value {
 /// Returns the location of a file: relative to the root of the sources, for which tools take the working directory, or absolute
 /// if the file is elsewhere.
 fn artifact(source: &str) -> Value {
-    let path = normalize(Path::new(source));
+    if source == STDIN {
+        return json!({"uri": STDIN, "description": {"text": "standard input"}});
+    }
     let working_directory = env::current_dir().unwrap_or_default();
+    let path = normalize(Path::new(source));
+    // A reference must not leave the root.
+    let path = if path.starts_with("..") { normalize(&working_directory.join(path)) } else { path };
     let path = path.strip_prefix(&working_directory).unwrap_or(&path);
     let uri = uri(&path.to_string_lossy());
     if path.is_absolute() {

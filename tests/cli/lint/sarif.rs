@@ -96,3 +96,17 @@ fn locations_have_the_file_uri_and_the_line_of_the_field() {
     assert_eq!(invocation["executionSuccessful"], false);
     assert_eq!(invocation["toolExecutionNotifications"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn locations_outside_the_working_directory_are_absolute() {
+    let artifact =
+        |path: &str| run(path)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"].clone();
+    let parent = std::env::current_dir().unwrap().parent().unwrap().to_owned();
+    let folder = tempfile::tempdir_in(&parent).unwrap();
+    let path = folder.path().join("a.yaml");
+    std::fs::write(&path, POD).unwrap();
+    let relative = path.strip_prefix(&parent).unwrap().display();
+    let found = artifact(&format!("../{relative}"));
+    assert_eq!(found, json!({"uri": format!("file://{}", path.display())}));
+    assert_eq!(artifact("-"), json!({"uri": "stdin", "description": {"text": "standard input"}}));
+}

@@ -14,7 +14,7 @@ const MAX_HINTS: usize = 64;
 /// A log that belongs to no container of the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnassignedLog {
-    /// Position among the logs of the snapshot, in the order in which they were added.
+    /// Position among the logs that were added to the snapshot.
     pub index: usize,
     /// Name of the log.
     pub name: LogName,
@@ -25,7 +25,7 @@ pub struct UnassignedLog {
 type PodsByName<'a> = HashMap<&'a str, Vec<&'a PodRecord>>;
 
 impl ClusterSnapshot {
-    /// Assigns all logs to pods, and returns those that belong to no container. Of a name of two parts, which may be namespace
+    /// Assigns all logs to pods, and removes and returns those that belong to no container. Of a name of two parts, which may be namespace
     /// and pod or pod and container, the one that exists applies.
     pub fn assign_logs(&mut self) -> Vec<UnassignedLog> {
         let Self { pods, logs, .. } = self;
@@ -47,15 +47,18 @@ impl ClusterSnapshot {
             };
             unassigned.push(UnassignedLog { index, name: name.clone(), reason });
         }
+        let mut lost = unassigned.iter().map(|log| log.index).peekable();
+        let mut indexes = 0..;
+        logs.retain(|_| lost.next_if_eq(&indexes.next().unwrap_or_default()).is_none());
         unassigned
     }
 }
 
-/// Returns the name `POD_CONTAINER` of a log that was read as `NAMESPACE_POD`, if only that exists.
+/// Returns the name `POD_CONTAINER` of a log that was read as `NAMESPACE_POD`, if only that pod exists.
 fn pod_and_container(name: &LogName, pods: &PodsByName<'_>) -> Option<LogName> {
     let pod = name.namespace.as_ref().filter(|_| name.container.is_none())?;
     let swapped = LogName { namespace: None, pod: pod.clone(), container: Some(name.pod.clone()) };
-    (find(name, pods).is_err() && find(&swapped, pods).is_ok()).then_some(swapped)
+    (find(name, pods).is_err() && pods.contains_key(&*swapped.pod)).then_some(swapped)
 }
 
 /// Returns the reason why a log belongs to no container.
