@@ -35,6 +35,13 @@ pub(crate) enum Problem<'a> {
         /// Values that the apiserver accepts.
         expected: &'static [&'static str],
     },
+    /// A value similar to one of a field of an operator's kind, which the apiserver or the operator rejects or ignores.
+    OperatorValue {
+        /// The value.
+        value: &'a str,
+        /// Known values.
+        known: &'static [&'static str],
+    },
 }
 
 /// A problem with the path of its field.
@@ -54,12 +61,12 @@ struct State<'de> {
 }
 
 /// Maximum number of problems. More only repeat the same mistake.
-const MAX_FOUND: usize = 20;
+pub(crate) const MAX_FOUND: usize = 20;
 /// Maximum length of a name or value that a message quotes, in bytes: longer than any of the API.
 const MAX_QUOTED: usize = 63;
 
 /// Fields with few values, by type and field: those of Kubernetes 1.36, which include those of all older versions.
-const VALUES: [(&str, &str, &[&str]); 8] = [
+const VALUES: [(&str, &str, &[&str]); 20] = [
     ("PodSpec", "restartPolicy", &["Always", "OnFailure", "Never"]),
     ("PodSpec", "dnsPolicy", &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]),
     ("PodSpec", "preemptionPolicy", &["PreemptLowerPriority", "Never"]),
@@ -67,7 +74,19 @@ const VALUES: [(&str, &str, &[&str]); 8] = [
     ("Container", "imagePullPolicy", &["Always", "IfNotPresent", "Never"]),
     ("Container", "terminationMessagePolicy", &["File", "FallbackToLogsOnError"]),
     ("ContainerPort", "protocol", &["TCP", "UDP", "SCTP"]),
+    ("Toleration", "operator", &["Exists", "Equal", "Lt", "Gt"]),
     ("Toleration", "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+    ("JobSpec", "completionMode", &["NonIndexed", "Indexed"]),
+    ("JobSpec", "podReplacementPolicy", &["TerminatingOrFailed", "Failed"]),
+    ("PodFailurePolicyRule", "action", &["FailJob", "FailIndex", "Ignore", "Count"]),
+    ("PodFailurePolicyOnExitCodesRequirement", "operator", &["In", "NotIn"]),
+    ("CronJobSpec", "concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
+    ("DeploymentStrategy", "type", &["Recreate", "RollingUpdate"]),
+    ("StatefulSetSpec", "podManagementPolicy", &["OrderedReady", "Parallel"]),
+    ("StatefulSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
+    ("ServiceSpec", "type", &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]),
+    ("ServicePort", "protocol", &["TCP", "UDP", "SCTP"]),
+    ("DaemonSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
 ];
 
 /// Decodes `value` as a `T`, and returns the unknown fields and values with their paths. A value of a wrong type ends the
@@ -112,7 +131,9 @@ impl<'de> Observer<'de> for Search<'de> {
 impl<'de> State<'de> {
     /// Checks the fields of an object of the type `owner`, and those of its values that [`VALUES`] lists.
     fn check(&mut self, owner: &'static str, known: &'static [&'static str], object: &'de Map<String, Value>) {
-        for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
+        // `{name:A}` has the key `name:A` with the value null: the blank after the colon is missing.
+        let is_set = |(key, value): &(&String, &Value)| !value.is_null() || key.contains(':');
+        for (key, value) in object.iter().filter(is_set) {
             if !known.contains(&key.as_str()) {
                 self.add(key, Problem::Field { owner, name: excerpt(key), known });
                 continue;

@@ -124,10 +124,17 @@ pub(crate) fn keys_without_effect(
     run_alone(OWN_KEYS, settings, |findings| own_keys::check(pod, labels, scope, findings))
 }
 
-/// Runs FP045 for the labels of a namespace, without a pod.
+/// Runs FP045 for the labels and annotations of a namespace, without a pod.
 #[must_use]
-pub(crate) fn namespace_labels_without_effect(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<Finding> {
-    run_alone(OWN_KEYS, &fabric.lint, |findings| own_keys::check_namespace(labels, &fabric.profiles, findings))
+pub(crate) fn namespace_keys_without_effect(
+    labels: &BTreeMap<String, String>,
+    annotations: &BTreeMap<String, String>,
+    fabric: &Fabric,
+) -> Vec<Finding> {
+    run_alone(OWN_KEYS, &fabric.lint, |findings| {
+        own_keys::check_namespace(labels, &fabric.profiles, findings);
+        own_keys::check_namespace_annotations(annotations, findings);
+    })
 }
 
 /// Runs FP049 alone, for a pod as its owner creates it: the apiserver has dropped unknown fields before a review.

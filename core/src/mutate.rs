@@ -39,7 +39,7 @@ use crate::lint::{self, KeyScope};
 use crate::pod::{Injection, Pod};
 use crate::scope::{Exclusion, Mode};
 use exemption::exemption;
-use lint_patched::lint_patched_pod;
+use lint_patched::{lint_keys, lint_patched_pod};
 use patched_pod::PatchedPod;
 use rules::{RULES, RuleContext, RuleDecision};
 
@@ -100,7 +100,7 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
             let patched = PatchedPod::new(pod, &patch, patched);
             (lint_patched_pod(&patched, &rules, snapshot), None, patched.into_known())
         }
-        Err(failure) => (Vec::new(), Some(failure), None),
+        Err(failure) => (lint_keys(Pod::new(pod), snapshot), Some(failure), None),
     };
     let patch = match &failure {
         None => patch,

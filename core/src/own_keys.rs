@@ -14,13 +14,15 @@ use crate::{duration, keys, scope};
 pub enum Location {
     /// Labels of a namespace.
     NamespaceLabel,
+    /// Annotations of a namespace, none of which has an effect.
+    NamespaceAnnotation,
     /// Labels of a pod.
     PodLabel,
     /// Annotations of a pod.
     PodAnnotation,
 }
 
-use Location::{NamespaceLabel, PodAnnotation, PodLabel};
+use Location::{NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};
 
 /// The keys, with the locations where each has an effect. Those that trainmesh writes come last: they are valid in a pod,
 /// because templates are copied from running pods, but users do not set them.
@@ -45,6 +47,10 @@ const KNOWN: [(&str, &[Location]); 15] = [
 const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
 /// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one.
 const POD_INJECTION: [&str; 2] = ["true", "false"];
+/// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
+const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
+/// Labels by which Istio includes a namespace.
+const ISTIO_LABELS: [&str; 2] = [keys::ISTIO_INJECTION, keys::DATAPLANE_MODE];
 /// Start of domains that users take for that of [`keys::OWN_PREFIX`].
 const PROJECT: &str = "trainmesh";
 /// Number of keys in [`KNOWN`] that the message about an unknown one lists. All that users set would not fit in a warning.
@@ -56,13 +62,20 @@ const LISTED: usize = 8;
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else {
-        return injection_problem(location, key, value).or_else(|| other_domain(key));
+        let value_problem = injection_problem(location, key, value);
+        return value_problem.or_else(|| misspelled_istio_label(location, key)).or_else(|| other_domain(key));
     };
     let Some((_, locations)) = KNOWN.iter().find(|(known, _)| *known == key) else {
         return Some(unknown_key(location, key, name));
     };
     if !locations.contains(&location) {
-        let fix = if location == NamespaceLabel { "" } else { map_of(locations) };
+        // An entry of pods has no place in a namespace.
+        let has_place = match location {
+            NamespaceLabel => false,
+            NamespaceAnnotation => locations.contains(&NamespaceLabel),
+            PodLabel | PodAnnotation => true,
+        };
+        let fix = if has_place { map_of(locations) } else { "" };
         return Some(format!("{key} has no effect here: it is {}{fix}", kind_of_entry(locations)));
     }
     let expected: &[&str] = match (key, location) {
@@ -87,6 +100,7 @@ fn injection_problem(location: Location, key: &str, value: &str) -> Option<Strin
     let (expected, effect): (&[&str], _) = match (key, location) {
         (keys::ISTIO_INJECTION, NamespaceLabel) => (&NAMESPACE_INJECTION, "is treated as disabled"),
         (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect"),
+        (keys::DATAPLANE_MODE, NamespaceLabel | PodLabel) => (&DATAPLANE_MODES, "has no effect"),
         _ => return None,
     };
     let is_valid = expected.contains(&value);
@@ -118,13 +132,28 @@ fn other_domain(key: &str) -> Option<String> {
     Some(format!("{} has no effect: did you mean {known}?", excerpt(key)))
 }
 
+/// Returns the problem of a misspelled label by which Istio includes a namespace.
+fn misspelled_istio_label(location: Location, key: &str) -> Option<String> {
+    let is_unknown = location == NamespaceLabel && key.starts_with("istio") && !ISTIO_LABELS.contains(&key);
+    let near = nearest(key, &ISTIO_LABELS).filter(|_| is_unknown)?;
+    Some(format!("{} has no effect: did you mean {near}?", excerpt(key)))
+}
+
 fn unknown_key(location: Location, key: &str, name: &str) -> String {
     let short = |key: &'static str| key.strip_prefix(keys::OWN_PREFIX).unwrap_or(key);
     let names = |known: &[(&'static str, &[Location])]| -> Vec<&str> {
         known.iter().filter(|(_, locations)| locations.contains(&location)).map(|(key, _)| short(key)).collect()
     };
-    match nearest(name, &names(&KNOWN)) {
-        Some(near) => format!("{} has no effect: did you mean {}{near}?", excerpt(key), keys::OWN_PREFIX),
+    if let Some(near) = nearest(name, &names(&KNOWN)) {
+        return format!("{} has no effect: did you mean {}{near}?", excerpt(key), keys::OWN_PREFIX);
+    }
+    let elsewhere = nearest(name, &KNOWN.map(|(key, _)| short(key)));
+    let found = elsewhere.and_then(|near| KNOWN.iter().find(|(key, _)| short(key) == near));
+    match found {
+        Some((near, locations)) => {
+            format!("{} has no effect: did you mean {near}, {}?", excerpt(key), kind_of_entry(locations))
+        }
+        None if location == NamespaceAnnotation => format!("{} has no effect", excerpt(key)),
         None => format!("{} has no effect: use {}", excerpt(key), one_of(&names(&KNOWN[..LISTED]))),
     }
 }
@@ -165,6 +194,7 @@ impl Location {
     pub fn name(self) -> &'static str {
         match self {
             NamespaceLabel => "namespace label",
+            NamespaceAnnotation => "namespace annotation",
             PodLabel => "label",
             PodAnnotation => "annotation",
         }
@@ -225,6 +255,64 @@ mod tests {
         "disablecapture",
         Some("trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
     )]
+    #[case::label_as_annotation_of_a_namespace(
+        NamespaceAnnotation,
+        "trainmesh.dev/fabric",
+        "tcp",
+        Some("trainmesh.dev/fabric has no effect here: it is a label, set it in metadata.labels")
+    )]
+    #[case::annotation_of_pods_on_a_namespace(
+        NamespaceAnnotation,
+        "trainmesh.dev/settle",
+        "1s",
+        Some("trainmesh.dev/settle has no effect here: it is an annotation of pods")
+    )]
+    #[case::misspelled_annotation_of_a_namespace(
+        NamespaceAnnotation,
+        "trainmesh.dev/mesh-traffc",
+        "direct",
+        Some("trainmesh.dev/mesh-traffc has no effect: did you mean trainmesh.dev/mesh-traffic, a label?")
+    )]
+    #[case::unknown_annotation_of_a_namespace(
+        NamespaceAnnotation,
+        "trainmesh.dev/color",
+        "",
+        Some("trainmesh.dev/color has no effect")
+    )]
+    #[case::injection(NamespaceLabel, "istio-injection", "disabled", None)]
+    #[case::misspelled_injection(
+        NamespaceLabel,
+        "istio-injection",
+        "enable",
+        Some("istio-injection=enable is treated as disabled: did you mean enabled?")
+    )]
+    #[case::misspelled_mode(
+        NamespaceLabel,
+        "istio.io/dataplane-mode",
+        "ambiant",
+        Some("istio.io/dataplane-mode=ambiant has no effect: did you mean ambient?")
+    )]
+    #[case::distant_mode(
+        NamespaceLabel,
+        "istio.io/dataplane-mode",
+        "x",
+        Some("istio.io/dataplane-mode=x has no effect: expected ambient or none")
+    )]
+    #[case::misspelled_key_of_istio(
+        NamespaceLabel,
+        "istio-injecton",
+        "enabled",
+        Some("istio-injecton has no effect: did you mean istio-injection?")
+    )]
+    #[case::revision(NamespaceLabel, "istio.io/rev", "canary", None)]
+    #[case::other_key_of_istio(NamespaceLabel, "istio.io/use-waypoint", "w", None)]
+    #[case::misspelled_mode_of_a_pod(
+        PodLabel,
+        "istio.io/dataplane-mode",
+        "None",
+        Some("istio.io/dataplane-mode=None has no effect: did you mean none?")
+    )]
+    #[case::key_of_istio_on_a_pod(PodLabel, "istio-injecton", "enabled", None)]
     #[case::pod_opt_out(PodLabel, "trainmesh.dev/inject", "disabled", None)]
     #[case::pod_opt_out_by_false(
         PodLabel,
@@ -260,6 +348,12 @@ mod tests {
         "",
         Some("trainmesh.dev/settled has no effect: did you mean trainmesh.dev/settle?")
     )]
+    #[case::misspelled_annotation_as_label(
+        PodLabel,
+        "trainmesh.dev/mesh-port",
+        "6006",
+        Some("trainmesh.dev/mesh-port has no effect: did you mean trainmesh.dev/mesh-ports, an annotation of pods?")
+    )]
     #[case::another_domain(
         PodLabel,
         "trainmesh.io/fabric",
@@ -267,7 +361,7 @@ mod tests {
         Some("trainmesh.io/fabric has no effect: did you mean trainmesh.dev/fabric?")
     )]
     #[case::key_of_another_domain(PodLabel, "trainmesh.io/team", "a", None)]
-    #[case::key_of_others(PodLabel, "istio.io/dataplane-mode", "x", None)]
+    #[case::key_of_others(PodLabel, "istio.io/use-waypoint", "x", None)]
     #[case::injection(NamespaceLabel, "istio-injection", "disabled", None)]
     #[case::misspelled_injection(
         NamespaceLabel,

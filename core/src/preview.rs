@@ -41,7 +41,8 @@ pub use webhook_trace::{AppliedFabric, WebhookResult, WebhookTrace};
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
-use crate::gang::{GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
+use crate::gang::{GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
+use crate::keys;
 use crate::lint::{DecidedRole, JobContext, mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
@@ -125,10 +126,13 @@ impl Preview {
         &self.context
     }
 
-    /// Takes the warnings about `document` as a whole: those about its text, and that it replaces another object of the input.
+    /// Takes the warnings about `document` as a whole, which do not depend on its pods: those about its text and its fields, and
+    /// that it replaces another object of the input.
     pub fn take_warnings(&self, document: &mut Document) -> Vec<DocumentWarning> {
         let mut warnings = mem::take(&mut document.warnings);
         warnings.extend(self.context.duplicate(document).cloned());
+        let namespace = namespace_of(document, &self.namespace);
+        warnings.extend(unknown_fields::warnings(document, namespace, self.context.runtimes().stock));
         warnings
     }
 
@@ -170,12 +174,14 @@ impl Preview {
         let labels = self.context.labels(&namespace);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
         let job = JobContext::from_pods(pods, self.facts.claims.view(&namespace)).with_workload(&document.value);
-        let lookup = match gang {
+        let workload = match gang {
             None => WorkloadLookup::NotRead,
             Some(Ok(workload)) => WorkloadLookup::Read(workload),
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
-        let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, lookup);
+        let queue = Pod::new(&document.value).label(keys::KUEUE_QUEUE).filter(|queue| !queue.is_empty());
+        let gang_view = GangView { facts: None, namespace: &namespace, workload, queue };
+        let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, gang_view);
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
         let decided = roles.iter().zip(&outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, &outcome.rules));
         let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };
@@ -201,8 +207,7 @@ impl Preview {
             }
         }
         self.lint_training(document, workload, &mut reports);
-        let mut warnings = misplaced::warnings(document, kind, &namespace, &reports, &self.config.fabric.lint);
-        warnings.extend(unknown_fields::warnings(document, kind, &namespace, self.context.runtimes().stock));
+        let warnings = misplaced::warnings(document, kind, &namespace, &reports, &self.config.fabric.lint);
         DocumentPreview::Pods { reports, notes, warnings }
     }
 }

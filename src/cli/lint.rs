@@ -86,14 +86,14 @@ enum Format {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FailOn {
-    /// Or `error`: would break the job
-    #[value(name = "E", alias = "error")]
+    /// Or `E`: would break the job
+    #[value(name = "error", alias = "E")]
     E,
-    /// Or `warning`: likely wrong
-    #[value(name = "W", alias = "warning")]
+    /// Or `W`: likely wrong
+    #[value(name = "warning", aliases = ["W", "warn", "warnings"])]
     W,
-    /// Or `info`: information
-    #[value(name = "I", alias = "info")]
+    /// Or `I`: information
+    #[value(name = "info", alias = "I")]
     I,
 }
 

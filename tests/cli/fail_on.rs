@@ -1,5 +1,7 @@
 //! `--fail-on`: each failure names its causes, whatever the condition and the output.
 
+use std::io::Write as _;
+
 use rstest::rstest;
 use trainmesh_testing::cli::trainmesh;
 
@@ -132,6 +134,10 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
     &job("", "", "").replace("  template:\n", "  template:\n    metadata: {labels: {trainmesh.dev/injct: a}}\n"), &[],
     &[CHANGED, ("unknown", "FP045: label trainmesh.dev/injct"), ("warning", "FP045")]
 )]
+#[case::unknown_label_of_an_invalid_pod(
+    &job("", "", "        env: [{name: A, value: 5}]\n").replace("  template:\n", "  template:\n    metadata: {labels: {trainmesh.dev/injct: a}}\n"), &[],
+    &[("refused", "NotAPod"), ("unknown", "FP045: label trainmesh.dev/injct"), ("unknown", "env[0].value is 5"), ("warning", "FP045")]
+)]
 #[case::misplaced_label(
     &job("", "", "").replace("name: a}", "name: a, labels: {trainmesh.dev/inject: disabled}}"), &[],
     &[CHANGED, ("unknown", "FP045: Job default/a: trainmesh.dev/inject has no effect"), ("warning", "FP045: Job default/a")]
@@ -219,4 +225,22 @@ fn a_closed_pipe_is_no_success() {
             .unwrap();
         assert_eq!(status.code(), Some(141), "{command}");
     }
+}
+
+/// Direct traffic warns about its meaning, which is no problem of the job.
+#[test]
+fn a_correct_job_with_direct_traffic_has_no_cause() {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    config.write_all(b"config: {mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}}\n").unwrap();
+    let indexed = "  parallelism: 2\n  completions: 2\n  completionMode: Indexed\n";
+    let container = "        resources: {limits: {nvidia.com/gpu: 8}}\n        env: [{name: PET_NNODES, value: '2'}]\n";
+    let job = job(indexed, "", container);
+    let run = |output: &str| {
+        let path = config.path().to_str().unwrap();
+        trainmesh(&["preview", "-f", "-", "--config", path, "--fail-on", "warning", "-o", output], &job)
+    };
+    let (explained, json) = (run("explain"), run("json"));
+    assert!(explained.stdout.contains("TrafficDirect"), "{explained:#?}");
+    assert!(json.stdout.contains("leave the mesh"), "{json:#?}");
+    assert_eq!((explained.code, json.code), (Some(0), Some(0)), "{explained:#?}");
 }

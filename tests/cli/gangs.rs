@@ -71,3 +71,16 @@ fn an_unknown_mode_is_an_error() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("tip: a similar value exists"), "{}", run.stderr);
 }
+
+const QUEUED: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {kueue.x-k8s.io/queue-name: gpu}}\nspec: \
+                      {parallelism: 2, completions: 2, completionMode: Indexed, template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n";
+
+#[test]
+fn a_queued_job_has_no_warning_about_its_queue() {
+    let arguments = ["preview", "-f", "-", "--gang", "kueue", "--summary", "--fail-on", "warning"];
+    let run = trainmesh(&arguments, QUEUED);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    let run = trainmesh(&arguments, &QUEUED.replace("queue-name: gpu", "queue-name: ''"));
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(run.stderr.contains("label the job with a queue, and enable batch/job"), "{}", run.stderr);
+}

@@ -57,6 +57,81 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &operator("RayCluster", "ray.io/v1", "headGroupSpec: {TEMPLATE}, workerGroupSpec: []"), 1, &[],
     "spec.workerGroupSpec has no effect: RayClusterSpec has no field workerGroupSpec: did you mean workerGroupSpecs?"
 )]
+#[case::field_of_a_policy(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "failurePolicy: {maxRestart: 3}, replicatedJobs: [{name: w, template: {spec: {TEMPLATE}}}]"), 1, &[],
+    "FP049: JobSet default/a: spec.failurePolicy.maxRestart has no effect: FailurePolicy has no field maxRestart: did you mean maxRestarts?"
+)]
+#[case::value_of_a_policy(
+    "preview -f - --fail-on unknown", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "startupPolicy: {startupPolicyOrder: InOrdr}, replicatedJobs: [{name: w, template: {spec: {TEMPLATE}}}]"), 1, &[],
+    "FP049: JobSet default/a: spec.startupPolicy.startupPolicyOrder: unknown value InOrdr: did you mean InOrder?"
+)]
+#[case::value_of_a_newer_operator(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "startupPolicy: {startupPolicyOrder: ByWeight}, replicatedJobs: [{name: w, template: {spec: {TEMPLATE}}}]"), 0, &[], ""
+)]
+#[case::value_of_a_leader_worker_set(
+    "lint -f - --fail-on W", &operator("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", "startupPolicy: LeaderRedy, leaderWorkerTemplate: {workerTemplate: {spec: {containers: [{name: a, image: i}]}}}"), 1, &[],
+    "spec.startupPolicy: unknown value LeaderRedy: did you mean LeaderReady?"
+)]
+#[case::value_of_a_run_policy(
+    "lint -f - --fail-on W", &operator("MPIJob", "kubeflow.org/v2beta1", "runPolicy: {cleanPodPolicy: Runing}, mpiReplicaSpecs: {Launcher: {TEMPLATE}}"), 1, &[],
+    "spec.runPolicy.cleanPodPolicy: unknown value Runing: did you mean Running?"
+)]
+#[case::value_of_a_job(
+    "lint -f - --fail-on W", &job("").replace("spec:\n  template", "spec:\n  completionMode: indexed\n  template"), 1, &[],
+    "FP049: Job default/a: spec.completionMode: the apiserver rejects completionMode=indexed: did you mean Indexed?"
+)]
+#[case::value_of_a_job_template(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "replicatedJobs: [{name: w, template: {spec: {completionMode: indexed, TEMPLATE}}}]"), 1, &[],
+    "spec.replicatedJobs[0].template.spec.completionMode: the apiserver rejects completionMode=indexed"
+)]
+#[case::replica_type(
+    "lint -f -", &operator("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs: {Launcher: {TEMPLATE}, Workers: {TEMPLATE}}"), 2, &[],
+    "spec.mpiReplicaSpecs.Workers is an unknown replica type: expected Launcher or Worker"
+)]
+#[case::field_beside_a_value_of_a_wrong_type(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "nprocPerNode: 8, pytorchReplicaSpecs: {Master: {replica: 4, TEMPLATE}}"), 2, &[],
+    "spec.pytorchReplicaSpecs.Master.replica has no effect: ReplicaSpec has no field replica: did you mean replicas?"
+)]
+#[case::field_of_a_service(
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selectors: {app: a}}\n", 1, &[],
+    "FP049: Service default/web: spec.selectors has no effect: ServiceSpec has no field selectors: did you mean selector?"
+)]
+#[case::mode_of_mutual_tls(
+    "lint -f - --fail-on W", "apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: a}\nspec: {mtls: {mode: strict}}\n", 1, &[],
+    "FP049: PeerAuthentication default/a: spec.mtls.mode: unknown value strict: did you mean STRICT?"
+)]
+#[case::field_of_a_peer_authentication(
+    "lint -f - --fail-on W", "apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: a}\nspec: {selector: {matchLabel: {app: a}}}\n", 1, &[],
+    "spec.selector.matchLabel has no effect: WorkloadSelector has no field matchLabel: did you mean matchLabels?"
+)]
+#[case::mode_of_a_destination_rule(
+    "preview -f - --fail-on unknown", "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: a}\nspec: {host: a, trafficPolicy: {tls: {mode: ISTIO_MUTAL}}}\n", 1, &[],
+    "spec.trafficPolicy.tls.mode: unknown value ISTIO_MUTAL: did you mean ISTIO_MUTUAL?"
+)]
+#[case::annotation_of_a_namespace(
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, annotations: {trainmesh.dev/fabric: tcp}}\n", 1, &[],
+    "FP045: Namespace a: annotation trainmesh.dev/fabric has no effect here: it is a label, set it in metadata.labels"
+)]
+#[case::field_of_a_volcano_job(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "queu: a, tasks: [{name: w, replica: 2, TEMPLATE}]"), 1, &[],
+    "spec.tasks[0].replica has no effect: TaskSpec has no field replica: did you mean replicas?"
+)]
+#[case::submission_mode_of_ray(
+    "lint -f - --fail-on W", &operator("RayJob", "ray.io/v1", "submissionMode: K8SJobMode, rayClusterSpec: {headGroupSpec: {TEMPLATE}}"), 1, &[],
+    "spec.submissionMode: unknown value K8SJobMode: did you mean K8sJobMode?"
+)]
+#[case::no_blank_after_a_colon(
+    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name:NCCL_DEBUG, value:INFO}]}"), 1,
+    &["FP049 W EnvVar has no field name:NCCL_DEBUG: write a blank after name:"], ""
+)]
+#[case::only_kind_of_a_group(
+    "lint -f -", "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LWS\nmetadata: {name: a}\n", 2, &[],
+    "leaderworkerset.x-k8s.io/v1 LWS does not exist: did you mean LeaderWorkerSet?"
+)]
+#[case::kind_of_istio(
+    "lint -f -", "apiVersion: security.istio.io/v1\nkind: PeerAuthentification\nmetadata: {name: a}\n", 2, &[],
+    "security.istio.io/v1 PeerAuthentification does not exist: did you mean PeerAuthentication?"
+)]
 #[case::field_of_a_newer_operator(
     "preview -f - --fail-on unknown,warning", &operator("PyTorchJob", "kubeflow.org/v1", "surprise: 1, pytorchReplicaSpecs: {Master: {replicas: 1, TEMPLATE}}"), 0, &[], ""
 )]

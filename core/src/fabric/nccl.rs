@@ -8,6 +8,7 @@
 
 mod debugging;
 mod list;
+mod misspelled;
 mod number;
 mod removed;
 mod sources;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use list::DeviceList;
+pub use misspelled::misspelled_variable;
 pub use number::{is_c_integer, parse_c_integer};
 pub use sources::Source;
 pub use value::{ValueKind, parse_strict_integer};

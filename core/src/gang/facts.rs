@@ -26,6 +26,8 @@ pub struct GangView<'a> {
     pub namespace: &'a str,
     /// Workload of the pod.
     pub workload: WorkloadLookup<'a>,
+    /// Queue of Kueue that the workload names, if its manifest is known.
+    pub queue: Option<&'a str>,
 }
 
 /// Result of reading the workload of a pod.
@@ -44,7 +46,7 @@ impl GangFacts {
     /// Returns the facts that apply to a pod in `namespace`.
     #[must_use]
     pub fn view<'a>(&'a self, namespace: &'a str, workload: WorkloadLookup<'a>) -> GangView<'a> {
-        GangView { facts: Some(self), namespace, workload }
+        GangView { facts: Some(self), namespace, workload, queue: None }
     }
 }
 

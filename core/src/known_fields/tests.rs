@@ -29,6 +29,7 @@ fn path_text(path: &[Step<'_>]) -> String {
     json!({"spec": {"restartPolicy": "Nevr", "containers": [{"imagePullPolicy": "always"}], "tolerations": [{"effect": ""}]}}),
     &[".spec.restartPolicy", ".spec.containers[0].imagePullPolicy"]
 )]
+#[case::no_blank_after_the_colon(json!({"spec": {"containers": [{"env": [{"name:A": null}]}]}}), &[".spec.containers[0].env[0].name:A"])]
 #[case::null(json!({"spec": {"creationTimestamp": null}}), &[])]
 #[case::names_with_dots(json!({"spec": {"a.b/c": 1}}), &[".spec[a.b/c]"])]
 #[case::wrong_type_ends_the_search(json!({"spec": {"containers": 5}, "statuss": {}}), &[".statuss"])]

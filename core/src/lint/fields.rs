@@ -58,13 +58,22 @@ fn resource_names(container: Container<'_>) -> impl Iterator<Item = (Container<'
 pub(crate) fn message(problem: &Problem<'_>) -> String {
     match problem {
         Problem::Field { owner, name, known } => {
-            let fix = nearest(name, known).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+            let unseparated = name.split_once(':').filter(|(field, _)| known.contains(field));
+            let fix = match (unseparated, nearest(name, known)) {
+                (Some((field, _)), _) => format!(": write a blank after {field}:"),
+                (None, Some(near)) => format!(": did you mean {near}?"),
+                (None, None) => String::new(),
+            };
             format!("{owner} has no field {name}{fix}")
         }
         Problem::Value { name, value, expected } => {
-            let fix = nearest(value, expected)
-                .map_or_else(|| format!("expected {}", one_of(expected)), |near| format!("did you mean {near}?"));
-            format!("the apiserver rejects {name}={value}: {fix}")
+            format!("the apiserver rejects {name}={value}: {}", suggestion(value, expected))
         }
+        Problem::OperatorValue { value, known } => format!("unknown value {value}: {}", suggestion(value, known)),
     }
+}
+
+/// Returns the known value that is most similar to `value`, or else all of them.
+fn suggestion(value: &str, known: &[&str]) -> String {
+    nearest(value, known).map_or_else(|| format!("expected {}", one_of(known)), |near| format!("did you mean {near}?"))
 }

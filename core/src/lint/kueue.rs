@@ -5,14 +5,13 @@ use serde_json::Value;
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
+use crate::keys::KUEUE_QUEUE;
 use crate::pod::{Container, Pod};
 
 /// Label that Kueue sets on the pods of a job whose template it admitted.
 const POD_SET: &str = "kueue.x-k8s.io/podset";
 /// Label that Kueue sets on pods that it admits individually, after admission webhooks have changed them.
 const MANAGED: &str = "kueue.x-k8s.io/managed";
-/// Label of a workload or pod with the name of its `LocalQueue`.
-const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";
 /// Kinds whose pods Kueue admits individually (kubernetes-sigs/kueue, `pkg/controller/jobs/{pod,deployment,statefulset,
 /// leaderworkerset}`, ff69552e79, 2026-08-22).
 const ADMITTED_AS_PODS: [&str; 5] = ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet"];
@@ -33,7 +32,7 @@ pub(super) enum QuotaUnit {
 impl QuotaUnit {
     /// Returns the unit that Kueue counts for `workload`; `None` if it is not in a queue.
     pub(super) fn of_workload(workload: &Value) -> Option<Self> {
-        Pod::new(workload).label(QUEUE_NAME).filter(|queue| !queue.is_empty())?;
+        Pod::new(workload).label(KUEUE_QUEUE).filter(|queue| !queue.is_empty())?;
         let kind = workload.get("kind").and_then(Value::as_str).unwrap_or_default();
         Some(if ADMITTED_AS_PODS.contains(&kind) { Self::Pod } else { Self::Template })
     }
@@ -46,7 +45,7 @@ impl QuotaUnit {
         }
         let of_workload = context.input.job.and_then(|job| job.queued);
         let by_pod_set = || has_label(POD_SET).then_some(Self::Template);
-        of_workload.or_else(by_pod_set).or_else(|| has_label(QUEUE_NAME).then_some(Self::Pod))
+        of_workload.or_else(by_pod_set).or_else(|| has_label(KUEUE_QUEUE).then_some(Self::Pod))
     }
 }
 

@@ -106,6 +106,16 @@ fn unknown_containers(pod: Pod<'_>, key: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty() && !known.contains(name)).map(message).collect()
 }
 
+/// Runs FP045 for the annotations of a namespace.
+pub(super) fn check_namespace_annotations(annotations: &BTreeMap<String, String>, findings: &mut FindingSink<'_>) {
+    for (key, value) in annotations {
+        if let Some(problem) = problem(Location::NamespaceAnnotation, key, value) {
+            let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
+            findings.push(field, format!("{} {problem}", Location::PodAnnotation.name()));
+        }
+    }
+}
+
 /// Runs FP045 for the labels of a namespace. Unlike [`check`], it also checks what the rules would report for each pod.
 pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Profiles, findings: &mut FindingSink<'_>) {
     for (key, value) in labels {

@@ -1,17 +1,21 @@
-//! Values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044.
+//! Names and values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044, FP060.
 
 use super::context::{CheckContext, ContainerFacts};
 use super::network::shares_gid_table;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
-use crate::fabric::nccl::{DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, parse_c_integer, variable};
+use crate::fabric::nccl::{
+    DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, misspelled_variable, parse_c_integer, variable,
+};
 use crate::finding::Severity;
 
 /// Number of adapters above which a name with one digit can be the prefix of another: `mlx5_1` and `mlx5_10`.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables for which the adapter or NCCL rejects a number out of range.
 const BOUNDED_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
+/// Maximum number of names of a pod that are compared with all of NCCL's: more unknown names belong to a plugin.
+const MAX_UNKNOWN: usize = 32;
 /// Exponent of the time that an adapter waits for an acknowledgment.
 const TIMEOUT: &str = "NCCL_IB_TIMEOUT";
 /// Prefixes of adapter names: kernel names of the drivers, and the persistent names of rdma-core
@@ -196,6 +200,20 @@ pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSi
             };
             let message = format!("{}: {name}={value} {problem}", container.display_name());
             findings.push_as(severity, container.settings.field(name), message);
+        }
+    }
+}
+
+/// FP060: a variable that NCCL does not have, with a name similar to one that it has.
+pub(super) fn misspelled_name(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let settings =
+        context.containers.iter().flat_map(|container| container.settings.iter().map(move |set| (container, set)));
+    let unknown = settings.filter(|(_, set)| set.name.starts_with("NCCL_") && variable(set.name).is_none());
+    for (container, setting) in unknown.take(MAX_UNKNOWN) {
+        if let Some(near) = misspelled_variable(setting.name) {
+            let message =
+                format!("{}: NCCL has no variable {}: did you mean {near}?", container.display_name(), setting.name);
+            findings.push(container.settings.field(setting.name), message);
         }
     }
 }

@@ -33,14 +33,20 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
             let is_selected = |check| !NOT_SELECTED.contains(&check) && !lint::MESH.contains(&check);
             lint::lint_selected(&input(), &fabric.lint, is_selected)
         } else {
-            let scope = KeyScope { rules_run: true, injection };
-            lint::keys_without_effect(original, snapshot.namespace_labels, scope, &fabric.lint)
+            lint_keys(original, snapshot)
         };
     if snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient) {
         findings.extend(captured_traffic_info(&input(), snapshot));
     }
     findings.sort_by_key(|finding| (finding.severity, finding.code));
     findings
+}
+
+/// Checks the labels and annotations of trainmesh alone, which do not depend on the rest of the pod.
+pub(super) fn lint_keys(pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
+    let Snapshot { namespace, namespace_labels: labels, config, .. } = *snapshot;
+    let scope = KeyScope { rules_run: true, injection: predict_injection(pod, namespace, labels) };
+    lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)
 }
 
 /// Returns the finding about captured traffic if its severity is info, as for assumed labels and in the ambient mesh. The

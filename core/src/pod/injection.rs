@@ -75,9 +75,13 @@ fn not_injected_reason(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, 
     None
 }
 
+/// Returns true if ztunnel captures the traffic of the pod. Only the value `none` excludes a pod of a namespace.
 fn is_ambient(pod: Pod<'_>, labels: &BTreeMap<String, String>) -> bool {
     let namespace = labels.get(keys::DATAPLANE_MODE).map(String::as_str);
-    pod.label(keys::DATAPLANE_MODE).or(namespace) == Some("ambient")
+    match pod.label(keys::DATAPLANE_MODE) {
+        Some("none") => false,
+        own => own == Some("ambient") || namespace == Some("ambient"),
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +113,8 @@ mod tests {
     #[case::unknown_label_falls_back(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "no"}, "annotations": {"sidecar.istio.io/inject": "false"}}), EXPECTED)]
     #[case::ambient_namespace(json!({"istio.io/dataplane-mode": "ambient"}), json!({}), not_expected(NotInjected::Ambient))]
     #[case::ambient_namespace_pod_opted_out(json!({"istio.io/dataplane-mode": "ambient"}), json!({"labels": {"istio.io/dataplane-mode": "none"}}), not_expected(NotInjected::NotRequested))]
+    #[case::ambient_namespace_other_value_of_the_pod(json!({"istio.io/dataplane-mode": "ambient"}), json!({"labels": {"istio.io/dataplane-mode": "None"}}), not_expected(NotInjected::Ambient))]
+    #[case::ambient_pod(json!({}), json!({"labels": {"istio.io/dataplane-mode": "ambient"}}), not_expected(NotInjected::Ambient))]
     #[case::sidecar_overrides_ambient(json!({"istio.io/dataplane-mode": "ambient", "istio-injection": "enabled"}), json!({}), EXPECTED)]
     fn precedence_of_labels_and_annotations(
         #[case] labels: Value,

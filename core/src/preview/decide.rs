@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{PodReport, Preview};
 use crate::config::CheckId;
 use crate::finding::Finding;
-use crate::gang::{GangView, WorkloadLookup};
+use crate::gang::GangView;
 use crate::lint::{
     LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, mesh_findings, unknown_claims,
 };
@@ -54,14 +54,14 @@ impl Preview {
         role: &RolePod,
         namespace: &str,
         labels: &BTreeMap<String, String>,
-        workload: WorkloadLookup<'_>,
+        gang: GangView<'_>,
     ) -> (Outcome, Value) {
         let (pod, settings) = (Pod::new(&role.pod), &self.config.fabric);
         match self.installation.pod_mode(pod, namespace, labels) {
             Err(exclusion) => (excluded(pod, exclusion, labels, &settings.lint), role.pod.clone()),
             Ok(mode) => {
                 let mut snapshot = self.snapshot(namespace, mode, role.replicas);
-                snapshot.cluster.gang = GangView { facts: None, namespace, workload };
+                snapshot.cluster.gang = gang;
                 let (mut outcome, patched) = mutate_and_apply(&role.pod, &snapshot);
                 if settings.resource_claims {
                     let input = lint_input(pod, pod, &snapshot);

@@ -241,6 +241,11 @@ pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
 
 /// Returns the labels of a `Namespace` that are strings.
 pub(super) fn labels(namespace: &Value) -> BTreeMap<String, String> {
-    let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
-    labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    metadata_map(namespace, "labels")
+}
+
+/// Returns the entries of a map in the metadata that are strings.
+pub(super) fn metadata_map(object: &Value, map: &str) -> BTreeMap<String, String> {
+    let entries = object.get("metadata").and_then(|metadata| metadata.get(map)?.as_object());
+    entries.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

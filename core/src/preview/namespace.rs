@@ -1,16 +1,17 @@
-//! Labels of Namespaces in the input.
+//! Labels and annotations of Namespaces in the input.
 
 use super::manifest_context;
 use crate::config::Fabric;
 use crate::finding::{Finding, Severity};
-use crate::lint::namespace_labels_without_effect;
+use crate::lint::namespace_keys_without_effect;
 use crate::manifest::{Document, DocumentWarning};
 
-/// Returns warnings about the labels of a Namespace that have no effect. Without them, only the pods of the Namespace,
+/// Returns warnings about the labels and annotations of a Namespace that have no effect. Without them, only the pods of the Namespace,
 /// which are often in other files, would show the problem.
 pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<DocumentWarning> {
-    let labels = manifest_context::labels(&namespace.value);
-    let findings = namespace_labels_without_effect(&labels, fabric).into_iter();
+    let [labels, annotations] =
+        ["labels", "annotations"].map(|map| manifest_context::metadata_map(&namespace.value, map));
+    let findings = namespace_keys_without_effect(&labels, &annotations, fabric).into_iter();
     let shown = findings.filter(|finding| finding.severity <= Severity::Warning);
     let warning = |finding: Finding| DocumentWarning {
         source: namespace.source.clone(),

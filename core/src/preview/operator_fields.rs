@@ -1,5 +1,5 @@
-//! Fields of the kinds of operators, outside the specifications of their pods. An operator's version may have fields that are not
-//! listed, so that only a name that is similar to a listed one is a problem.
+//! Fields of the kinds of operators and of Istio, outside the specifications of pods, and texts with few values. Their version may
+//! have fields and values that are not listed, so that only a name that is similar to a listed one is a problem.
 
 mod table;
 
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::hint::nearest;
-use crate::known_fields::{Found, Problem, unknown_fields_except};
+use crate::known_fields::{Found, MAX_FOUND, Problem, unknown_fields_except};
 use crate::step::Step;
 
 /// Fields of a type.
@@ -25,9 +25,10 @@ struct Fields {
 /// Shape of a value.
 enum Shape {
     Object(&'static Fields),
-    /// An object whose keys are chosen by the user.
-    Map(&'static Fields),
-    List(&'static Fields),
+    /// A list of objects, or objects by keys that the user chooses.
+    Each(&'static Fields),
+    /// A text with few values.
+    OneOf(&'static [&'static str]),
     /// A template of a Job of Kubernetes.
     JobTemplate,
     /// A template of a pod.
@@ -36,12 +37,11 @@ enum Shape {
 
 /// Name of the type whose fields are those of a pod.
 pub(super) const POD_SPEC: &str = "PodSpec";
-/// Maximum number of problems. More only repeat the same mistake.
-const MAX_FOUND: usize = 20;
 
-/// Returns the fields of `spec` of `kind` that are similar to a known one, with their paths.
-pub(super) fn misspelled<'a>(kind: &str, object: &'a Value) -> Vec<Found<'a>> {
-    let Some(fields) = table::spec_of(kind) else { return Vec::new() };
+/// Returns the fields of `spec` of a kind, and their values, that are similar to a known one, with their paths.
+pub(super) fn misspelled<'a>(api_version: &str, kind: &str, object: &'a Value) -> Vec<Found<'a>> {
+    let group = api_version.split('/').next().unwrap_or_default();
+    let Some(fields) = table::spec_of(group, kind) else { return Vec::new() };
     let mut found = Vec::new();
     if let Some(spec) = object.get("spec") {
         check_object(fields, spec, &mut vec![Step::Key("spec")], &mut found);
@@ -68,23 +68,27 @@ fn check_object<'a>(fields: &'static Fields, value: &'a Value, path: &mut Vec<St
 fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>>, found: &mut Vec<Found<'a>>) {
     match shape {
         Shape::Object(fields) => check_object(fields, value, path, found),
-        Shape::Map(fields) => {
-            for (key, value) in value.as_object().into_iter().flatten() {
-                path.push(Step::Key(key));
+        Shape::Each(fields) => {
+            for (step, value) in children(value) {
+                path.push(step);
                 check_object(fields, value, path, found);
                 path.pop();
             }
         }
-        Shape::List(fields) => {
-            for (index, value) in value.as_array().into_iter().flatten().enumerate() {
-                path.push(Step::Index(index));
-                check_object(fields, value, path, found);
-                path.pop();
-            }
+        Shape::OneOf(known) => {
+            let unknown = value.as_str().filter(|text| !known.contains(text) && nearest(text, known).is_some());
+            found.extend(unknown.map(|value| (path.clone(), Problem::OperatorValue { value, known })));
         }
         Shape::JobTemplate => check_api::<JobTemplateSpec>(value, path, found),
         Shape::PodTemplate => check_api::<PodTemplateSpec>(value, path, found),
     }
+}
+
+/// Returns the entries of an object, or the items of a list.
+fn children(value: &Value) -> impl Iterator<Item = (Step<'_>, &Value)> {
+    let entries = value.as_object().into_iter().flatten().map(|(key, value)| (Step::Key(key), value));
+    let items = value.as_array().into_iter().flatten().enumerate();
+    entries.chain(items.map(|(index, value)| (Step::Index(index), value)))
 }
 
 /// Checks a value that has the type `T` of Kubernetes.

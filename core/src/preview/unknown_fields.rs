@@ -1,30 +1,34 @@
-//! Fields of a workload, outside the specifications of its pods, that the apiserver drops. Those of the pods are reported by
-//! FP049 for each pod.
+//! Fields of a workload, outside the specifications of its pods, that the apiserver drops, and values that it rejects; also those of
+//! Services and objects of Istio, which checks read. Those of the pods are reported by FP049 for each pod.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::ReplicationController;
+use k8s_openapi::api::core::v1::{ReplicationController, Service};
 use serde_json::Value;
 
 use super::operator_fields::{POD_SPEC, misspelled};
-use crate::known_fields::{Found, unknown_fields_except};
+use crate::known_fields::{Found, Problem, unknown_fields_except};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
 use crate::step::Step;
-use crate::workload::{StockRuntimes, dropped_fields};
+use crate::workload::{self, StockRuntimes, dropped_fields};
 
 /// Finds the unknown fields of a value, except those of a type.
 type Search = for<'a> fn(&'a Value, &'static str) -> Vec<Found<'a>>;
 
-/// Returns a warning of FP049 for each field of `document` that the apiserver drops. `stock` may select the version of
+/// Kind whose fields depend on the version of its operator.
+const TRAIN_JOB: &str = "TrainJob";
+
+/// Returns a warning of FP049 for each field of `document` that the apiserver drops, and each value that it rejects. `stock` may select the version of
 /// Kubeflow Trainer.
-pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: StockRuntimes) -> Vec<DocumentWarning> {
+pub(super) fn warnings(document: &Document, namespace: &str, stock: StockRuntimes) -> Vec<DocumentWarning> {
     let value = &document.value;
-    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
     let messages: Vec<(String, String)> = match search_of(api_version, kind) {
         Some(search) => describe(&search(value, POD_SPEC)),
-        None if kind == "TrainJob" => dropped_fields(value, stock),
-        None => describe(&misspelled(kind, value)),
+        None if kind == TRAIN_JOB && workload::find(api_version, kind).is_some() => dropped_fields(value, stock),
+        None => describe(&misspelled(api_version, kind, value)),
     };
     let name = super::name_of(document);
     let warning = |(path, message): (String, String)| DocumentWarning {
@@ -41,13 +45,15 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
 fn describe(found: &[Found<'_>]) -> Vec<(String, String)> {
     let messages = found.iter().map(|(path, problem)| {
         let path: String = path.iter().map(Step::to_string).collect();
-        let message = format!("{} has no effect: {}", path.trim_start_matches('.'), unknown_field_message(problem));
+        let consequence = if matches!(problem, Problem::Field { .. }) { " has no effect" } else { "" };
+        let field = path.trim_start_matches('.');
+        let message = format!("{field}{consequence}: {}", unknown_field_message(problem));
         (path, message)
     });
     messages.collect()
 }
 
-/// Returns the search for unknown fields of a kind of Kubernetes that creates pods from templates.
+/// Returns the search for unknown fields of a kind of Kubernetes that creates pods from templates, or leads to pods.
 fn search_of(api_version: &str, kind: &str) -> Option<Search> {
     Some(match (api_version, kind) {
         ("batch/v1", "Job") => unknown_fields_except::<Job>,
@@ -57,6 +63,7 @@ fn search_of(api_version: &str, kind: &str) -> Option<Search> {
         ("apps/v1", "StatefulSet") => unknown_fields_except::<StatefulSet>,
         ("apps/v1", "DaemonSet") => unknown_fields_except::<DaemonSet>,
         ("v1", "ReplicationController") => unknown_fields_except::<ReplicationController>,
+        ("v1", "Service") => unknown_fields_except::<Service>,
         _ => return None,
     })
 }

@@ -31,6 +31,42 @@ const GROUPS: [(&str, &[&str]); 3] = [
         ],
     ),
 ];
+/// API groups of objects that checks read, with all their kinds (Istio 1.26, Kueue 0.19).
+const READ_GROUPS: [(&str, &[&str]); 3] = [
+    ("security.istio.io", &["AuthorizationPolicy", "PeerAuthentication", "RequestAuthentication"]),
+    (
+        "networking.istio.io",
+        &[
+            "DestinationRule",
+            "EnvoyFilter",
+            "Gateway",
+            "ProxyConfig",
+            "ServiceEntry",
+            "Sidecar",
+            "VirtualService",
+            "WorkloadEntry",
+            "WorkloadGroup",
+        ],
+    ),
+    (
+        "kueue.x-k8s.io",
+        &[
+            "AdmissionCheck",
+            "ClusterQueue",
+            "Cohort",
+            "LocalQueue",
+            "MultiKueueCluster",
+            "MultiKueueConfig",
+            "ProvisioningRequestConfig",
+            "ResourceFlavor",
+            "Topology",
+            "Workload",
+            "WorkloadPriorityClass",
+        ],
+    ),
+];
+/// API groups of operators that have no other kinds than the supported ones.
+const COMPLETE_GROUPS: [&str; 2] = ["jobset.x-k8s.io", "leaderworkerset.x-k8s.io"];
 /// Kinds that are not workloads, but whose names resemble a workload kind of their group.
 const NOT_MISSPELLED: [(&str, &str); 1] = [("grove.io", "PodClique")];
 
@@ -43,10 +79,14 @@ pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str
     if NOT_MISSPELLED.contains(&(group, item)) {
         return None;
     }
-    let of_kubernetes = GROUPS.iter().find(|(name, _)| *name == group).map(|(_, kinds)| kinds.to_vec());
-    let known = of_kubernetes
-        .unwrap_or_else(|| KINDS.iter().filter(|known| known.group == group).map(|known| known.kind).collect());
-    if known.contains(&item) { None } else { nearest(kind, &known) }
+    let listed = GROUPS.iter().chain(&READ_GROUPS).find(|(name, _)| *name == group).map(|(_, kinds)| kinds.to_vec());
+    let known =
+        listed.unwrap_or_else(|| KINDS.iter().filter(|known| known.group == group).map(|known| known.kind).collect());
+    if known.contains(&item) {
+        return None;
+    }
+    let only = known.first().copied().filter(|_| COMPLETE_GROUPS.contains(&group));
+    nearest(kind, &known).or(only)
 }
 
 /// Returns the supported kind that a manifest probably means whose API group does not exist: the kind has another group, and only
@@ -55,7 +95,10 @@ pub(crate) fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'s
     let group = group_of(api_version);
     let known: Vec<_> = KINDS.iter().copied().filter(|known| known.kind.eq_ignore_ascii_case(kind)).collect();
     let groups: Vec<&str> = known.iter().map(|known| known.group).collect();
-    let near = nearest(group, &groups);
+    // A group may lack its first label: `volcano.sh` instead of `batch.volcano.sh`.
+    let is_parent =
+        |known: &&&str| group.contains('.') && known.strip_suffix(group).is_some_and(|rest| rest.ends_with('.'));
+    let near = nearest(group, &groups).or_else(|| groups.iter().find(is_parent).copied());
     if !is_group_of_kubernetes(api_version) {
         return known.iter().copied().find(|known| Some(known.group) == near);
     }
@@ -84,10 +127,14 @@ mod tests {
     #[case::letters("apps/v1", "Deploymnt", Some("Deployment"))]
     #[case::core("v1", "Pdo", Some("Pod"))]
     #[case::extension("kubeflow.org/v1", "PytorchJobs", Some("PyTorchJob"))]
+    #[case::of_istio("security.istio.io/v1", "PeerAuthentification", Some("PeerAuthentication"))]
+    #[case::of_kueue("kueue.x-k8s.io/v1beta1", "LocalQueu", Some("LocalQueue"))]
+    #[case::exists_in_istio("networking.istio.io/v1", "Sidecar", None)]
     #[case::exists("v1", "Service", None)]
     #[case::list("v1", "PodList", None)]
     #[case::kubeconfig("v1", "Config", None)]
     #[case::of_openshift("v1", "DeploymentConfig", None)]
+    #[case::only_kind_of_the_group("leaderworkerset.x-k8s.io/v1", "LWS", Some("LeaderWorkerSet"))]
     #[case::other_workload("kubeflow.org/v1", "MXJob", None)]
     #[case::no_workload("grove.io/v1alpha1", "PodClique", None)]
     #[case::runtime("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", None)]
@@ -108,6 +155,7 @@ mod tests {
     #[case::removed("extensions/v1beta1", "Deployment", Some("apps/v1 Deployment"))]
     #[case::another_domain("jobset.k8s.io/v1alpha2", "JobSet", Some("jobset.x-k8s.io/v1alpha2 JobSet"))]
     #[case::similar_kinds_of_two_groups("batch.volcano.sh/v1alpha1", "Jobs", None)]
+    #[case::without_the_first_label("volcano.sh/v1alpha1", "Job", Some("batch.volcano.sh/v1alpha1 Job"))]
     #[case::another_project("example.com/v1", "PyTorchJob", None)]
     #[case::tutorial("batch.tutorial.kubebuilder.io/v1", "CronJob", None)]
     #[case::no_workload("v1", "Config", None)]

@@ -236,3 +236,27 @@ fn fp026_debug_settings(#[case] scenario: Scenario, #[case] expected: Option<&st
 fn fp030_mnnvl_without_a_claim(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP030", scenario, expected);
 }
+
+/// Returns a container with a misspelled variable after `count` variables of an unknown plugin.
+fn with_unknown_names(count: usize) -> Scenario {
+    let unknown = (0..count).map(|index| format!("{{name: NCCL_ACME_RAIL_{index}, value: a}}"));
+    let all: Vec<String> = unknown.chain(["{name: NCCL_IB_TIMEUOT, value: '22'}".to_owned()]).collect();
+    train(&format!("env: [{}]", all.join(", ")))
+}
+
+#[rstest]
+#[case::in_the_environment(env(&[("NCCL_SOCKET_IFNMAE", "eth0")]), Some("container train: NCCL has no variable NCCL_SOCKET_IFNMAE: did you mean NCCL_SOCKET_IFNAME?"))]
+#[case::in_the_command(
+    train("command: [sh, -c, 'export NCCL_IB_TIMEUOT=22; python train.py']"),
+    Some("container train: NCCL has no variable NCCL_IB_TIMEUOT: did you mean NCCL_IB_TIMEOUT?")
+)]
+#[case::known(env(&[("NCCL_SOCKET_IFNAME", "eth0")]), None)]
+#[case::of_a_plugin(env(&[("NCCL_ACME_RAILS", "8")]), None)]
+#[case::after_many_of_a_plugin(with_unknown_names(32), None)]
+#[case::after_some_of_a_plugin(
+    with_unknown_names(31),
+    Some("container train: NCCL has no variable NCCL_IB_TIMEUOT: did you mean NCCL_IB_TIMEOUT?")
+)]
+fn fp060_misspelled_names(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP060", scenario, expected);
+}

@@ -611,6 +611,47 @@ fn tr013_schedulers(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR013", &text, expected);
 }
 
+/// Returns a job of a master and three workers, whose pods have these labels and this `schedulerName`.
+fn labeled_roles(master: &str, worker: &str, scheduler: &str) -> String {
+    let role = |labels: &str, scheduler: &str| {
+        format!(
+            "template: {{metadata: {{labels: {{{labels}}}}}, spec: {{{scheduler}containers: [{{name: pytorch, image: i}}]}}}}"
+        )
+    };
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: llama}}\nspec: {{pytorchReplicaSpecs: {{Master: {{{}}}, \
+         Worker: {{replicas: 3, {}}}}}}}\n",
+        role(master, ""),
+        role(worker, scheduler)
+    )
+}
+
+const PARTIAL: Option<&str> =
+    Some("Master joins the gang of 4 pods (volcano), but not Worker: it waits for them in vain");
+
+#[rstest]
+#[case::one_role(labeled_roles("trainmesh.dev/gang: volcano", "", ""), PARTIAL)]
+#[case::opted_out(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: none", ""), PARTIAL)]
+#[case::excluded(
+    labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano, trainmesh.dev/inject: disabled", ""),
+    PARTIAL
+)]
+#[case::another_mode(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: native", ""), PARTIAL)]
+#[case::another_scheduler(
+    labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", "schedulerName: other, "),
+    PARTIAL
+)]
+#[case::the_other_role(
+    labeled_roles("", "trainmesh.dev/gang: native", ""),
+    Some("Worker joins the gang of 4 pods (native), but not Master: it waits for them in vain")
+)]
+#[case::both(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", ""), None)]
+#[case::none(labeled_roles("", "", ""), None)]
+#[case::no_pods(labeled_roles("trainmesh.dev/gang: volcano", "", "").replace("replicas: 3", "replicas: 0"), None)]
+fn tr014_roles_outside_the_gang(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR014", &text, expected);
+}
+
 #[test]
 fn checks_can_be_disabled() {
     let text = labeled("labels: {sidecar.istio.io/inject: 'false'}").replace("args: [a]", &torchrun("--nnodes=4,"));

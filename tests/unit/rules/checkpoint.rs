@@ -40,7 +40,7 @@ fn bare(metadata: &Value) -> Value {
 
 fn run_with(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>) -> Outcome {
     let (labels, config) = (BTreeMap::new(), Configuration::embedded());
-    let gang = GangView { facts: None, namespace: "team-a", workload };
+    let gang = GangView { facts: None, namespace: "team-a", workload, queue: None };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     mutate(pod, &Snapshot { mode, cluster, ..snapshot(&labels, &config) })
 }

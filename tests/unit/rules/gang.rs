@@ -94,7 +94,7 @@ impl Scenario {
     }
 
     fn run_with(&self, pod: &Value, workload: WorkloadLookup<'_>) -> Outcome {
-        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload };
+        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, queue: None };
         let cluster = ClusterView { gang, ..ClusterView::default() };
         mutate(pod, &Snapshot { mode: self.mode, cluster, ..snapshot(&self.labels, &self.config) })
     }
@@ -357,6 +357,17 @@ fn a_key_needs_its_object(#[case] facts: GangFacts, #[case] expected: &str, #[ca
 fn kueue_admits_the_whole_job() {
     let warning = "label the job with a queue, and enable kubeflow.org/pytorchjob";
     check(&Scenario::new("kueue"), &worker(&empty(), &empty()), "skipped GangLeftToKueue", &[warning]);
+}
+
+#[test]
+fn a_job_in_a_queue_needs_only_the_integration() {
+    let (scenario, pod) = (Scenario::new("kueue"), worker(&empty(), &empty()));
+    let gang = GangView { namespace: "team-a", queue: Some("gpu"), ..GangView::default() };
+    let cluster = ClusterView { gang, ..ClusterView::default() };
+    let outcome =
+        mutate(&pod, &Snapshot { mode: scenario.mode, cluster, ..snapshot(&scenario.labels, &scenario.config) });
+    let message = "Kueue admits jobs as a whole, and pods need no key: queue gpu: Kueue needs its integration kubeflow.org/pytorchjob";
+    assert_eq!((decision(&outcome).message.as_str(), outcome.warnings.as_slice()), (message, [].as_slice()));
 }
 
 #[test]

@@ -109,7 +109,47 @@ spec:
         },
         run: training::mixed_schedulers,
     },
+    Check {
+        id: CheckId::training(14),
+        severity: Severity::Warning,
+        title: "a gang that a part of the roles joins",
+        why: "The size of a gang counts the pods of all roles. If some pods have another value of trainmesh.dev/gang, are excluded, or \
+              have another scheduler, the gang never reaches its minimum: its pods wait until the controller lowers it (event \
+              GangReleased), and then start without the others.",
+        fix: "give all pod templates of the job the same trainmesh.dev/gang, or label the namespace",
+        example: Example { given: "", wrong: PARTIAL_GANG, fixed: COMPLETE_GANG },
+        run: training::partial_gang,
+    },
 ];
+
+const PARTIAL_GANG: &str = r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template:
+        metadata: {labels: {trainmesh.dev/gang: volcano}}
+        spec: {containers: [{name: pytorch, image: i}]}
+    Worker:
+      replicas: 3
+      template: {spec: {containers: [{name: pytorch, image: i}]}}
+";
+const COMPLETE_GANG: &str = r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template:
+        metadata: {labels: {trainmesh.dev/gang: volcano}}
+        spec: {containers: [{name: pytorch, image: i}]}
+    Worker:
+      replicas: 3
+      template:
+        metadata: {labels: {trainmesh.dev/gang: volcano}}
+        spec: {containers: [{name: pytorch, image: i}]}
+";
 
 const MPI_JOB_WITH_LAUNCHER: &str = r"apiVersion: kubeflow.org/v2beta1
 kind: MPIJob

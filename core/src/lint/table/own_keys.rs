@@ -13,7 +13,8 @@ pub(super) const CHECKS: &[Check] = &[
         why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not support, and \
           a label that is written as an annotation: the pod or namespace is treated as if the key were absent. Istio does \
               not inject the pods of a namespace whose label istio-injection has another value than enabled, and ignores \
-              values of sidecar.istio.io/inject other than true and false.",
+              values of sidecar.istio.io/inject other than true and false, and of istio.io/dataplane-mode other than ambient \
+              and none.",
         fix: "correct or remove it",
         example: Example {
             given: "",

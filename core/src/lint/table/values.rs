@@ -1,4 +1,4 @@
-//! Values of NCCL variables.
+//! Names and values of NCCL variables.
 
 use super::super::values;
 use super::{Check, Example};
@@ -182,5 +182,29 @@ pub(super) const CHECKS: &[Check] = &[
 "#,
         },
         run: values::unknown_adapter,
+    },
+    Check {
+        id: CheckId::new(60),
+        severity: Severity::Warning,
+        title: "a misspelled NCCL variable",
+        why: "NCCL ignores unknown variables without a message: the setting has no effect. Only names that differ in one or \
+              two letters from a variable of NCCL are reported, because plugins and later releases read others.",
+        fix: "correct the name; if another library reads the variable, disable the check (fabric.lint.disable)",
+        example: Example {
+            given: "",
+            wrong: r#"spec:
+  containers:
+  - name: train
+    env:
+    - {name: NCCL_SOCKET_IFNMAE, value: "=eth0"}
+"#,
+            fixed: r#"spec:
+  containers:
+  - name: train
+    env:
+    - {name: NCCL_SOCKET_IFNAME, value: "=eth0"}
+"#,
+        },
+        run: values::misspelled_name,
     },
 ];

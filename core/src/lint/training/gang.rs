@@ -1,4 +1,4 @@
-//! Gangs that can never be placed, or whose pods differ: TR010 to TR013.
+//! Gangs that can never be placed, or whose pods differ: TR010 to TR014.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ use crate::pod::Requests;
 const LAUNCHER: &str = "Launcher";
 /// Role of the ranks.
 const WORKER: &str = "Worker";
+/// Modes in which the pods of a gang contain its name.
+const BY_NAME: [GangMode; 4] = [GangMode::Native, GangMode::Volcano, GangMode::Coscheduling, GangMode::Koordinator];
 /// Kind of Volcano with a minimum of its own.
 const VOLCANO_JOB: &str = "Job";
 /// Policy by which the launcher is created when all workers are ready.
@@ -111,6 +113,33 @@ pub(crate) fn mixed_schedulers(context: &CheckContext<'_>, findings: &mut Findin
             join_names(names)
         );
         findings.push("/spec/schedulerName", message);
+    }
+}
+
+/// TR014: the rule `gang` applies to a part of the roles of a gang.
+pub(crate) fn partial_gang(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    let Some((shape, own)) = workload.gang.and_then(|shape| Some((shape, shape.gang_of(role.original).ok()?))) else {
+        return;
+    };
+    let is_member = |other: &&RolePods<'_>| {
+        let position = shape.gang_of(other.original).map(|gang| gang.position);
+        other.replicas != Some(0) && position.as_ref() == Ok(&own.position)
+    };
+    let joined = |other: &RolePods<'_>| {
+        BY_NAME.into_iter().find(|mode| mode.gang_named_by(other.patched) == Some(own.name.as_str()))
+    };
+    let members: Vec<(&str, Option<GangMode>)> =
+        workload.roles.iter().filter(is_member).map(|other| (other.name, joined(other))).collect();
+    let Some((first, mode)) = members.iter().find_map(|(name, mode)| Some((*name, (*mode)?))) else { return };
+    let others: Vec<&str> = members.iter().filter(|(_, other)| *other != Some(mode)).map(|(name, _)| *name).collect();
+    if others.first() == Some(&role.name) {
+        let message = format!(
+            "{first} joins the gang of {} pods ({mode}), but not {}: it waits for them in vain",
+            own.size,
+            join_names(&others)
+        );
+        findings.push("/metadata/labels", message);
     }
 }
 

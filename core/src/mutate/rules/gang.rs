@@ -90,7 +90,7 @@ fn decide_in_mode(
     let name = gang.as_ref().and_then(|gang| gang.as_ref().ok()).map(|gang| gang.name.as_str());
     check_pod(pod, mode, name)?;
     match mode {
-        GangMode::Kueue => return Ok(kueue::decide(member)),
+        GangMode::Kueue => return Ok(kueue::decide(member, context.snapshot.cluster.gang.queue)),
         GangMode::Kai => return Ok(decide_for_kai(pod, member, plan)),
         _ => {}
     }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::number(json!({"nprocPerNode": 8}), PAIR, "spec.nprocPerNode is 8: expected a string")]
+    #[case::number(json!({"nprocPerNode": 8}), PAIR, "spec.nprocPerNode is 8: expected a string; quote it")]
     #[case::elastic_without_workers(json!({"elasticPolicy": {}}), &[("Master", 1)], "spec.pytorchReplicaSpecs.Worker is missing")]
     fn rejects_what_the_operator_rejects(#[case] spec: Value, #[case] roles: &[(&str, u64)], #[case] message: &str) {
         assert_eq!(error(&job(&FRAMEWORK, &spec, roles)), message);

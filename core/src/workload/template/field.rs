@@ -57,7 +57,8 @@ impl<'a> Field<'a> {
 
     /// Returns the string value, including an empty string: for a field that is a pointer in Go.
     pub(in crate::workload) fn raw_text(&self) -> Result<Option<&'a str>, RenderError> {
-        self.read(Value::as_str, "a string")
+        let is_unquoted = self.value.is_some_and(|value| value.is_number() || value.is_boolean());
+        self.read(Value::as_str, if is_unquoted { "a string; quote it" } else { "a string" })
     }
 
     /// Returns the string value, which is required.
@@ -162,7 +163,7 @@ mod tests {
     #[case::text(json!("x"), Ok(Some("x")), Ok(Some("x")))]
     #[case::empty(json!(""), Ok(None), Ok(Some("")))]
     #[case::null(json!(null), Ok(None), Ok(None))]
-    #[case::number(json!(8), Err("f is 8: expected a string"), Err("f is 8: expected a string"))]
+    #[case::number(json!(8), Err("f is 8: expected a string; quote it"), Err("f is 8: expected a string; quote it"))]
     fn raw_text_preserves_an_empty_string(
         #[case] value: Value,
         #[case] text: Result<Option<&str>, &str>,

@@ -2,6 +2,7 @@
 //! that Kueue must manage the job.
 
 use super::super::RuleDecision;
+use crate::keys::KUEUE_QUEUE;
 use crate::mutate::Reason;
 use crate::workload::PodIdentity;
 
@@ -21,8 +22,9 @@ const INTEGRATIONS: [(&str, &str, &str); 11] = [
     ("kubeflow.org", "JAXJob", "kubeflow.org/jaxjob"),
 ];
 
-/// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job.
-pub(super) fn decide(member: PodIdentity<'_>) -> RuleDecision {
+/// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job. `queue` is that of a job
+/// that has not been created yet, which Kueue can admit.
+pub(super) fn decide(member: PodIdentity<'_>, queue: Option<&str>) -> RuleDecision {
     let kind = member.kind;
     let integration = INTEGRATIONS.iter().find(|(group, name, _)| *group == kind.group && *name == kind.kind);
     let decision = RuleDecision::skipped(Reason::GangLeftToKueue);
@@ -30,9 +32,12 @@ pub(super) fn decide(member: PodIdentity<'_>) -> RuleDecision {
         let warning = format!("gang kueue: Kueue has no integration for a {}", kind.kind);
         return decision.with_detail(format!("it has no integration for a {}", kind.kind)).with_warning(warning);
     };
+    if let Some(queue) = queue {
+        return decision.with_detail(format!("queue {queue}: Kueue needs its integration {integration}"));
+    }
     let warning =
         format!("gang kueue: Kueue does not manage the pod: label the job with a queue, and enable {integration}");
     decision
-        .with_detail(format!("enable its integration {integration}, and label the job kueue.x-k8s.io/queue-name"))
+        .with_detail(format!("enable its integration {integration}, and label the job {KUEUE_QUEUE}"))
         .with_warning(warning)
 }

@@ -97,11 +97,13 @@ fn the_launcher_belongs_to_a_job() {
     json!("ExitCode"),
     "spec.mpiReplicaSpecs.Worker.restartPolicy is \"ExitCode\": expected Never or OnFailure"
 )]
+#[case::replica_type("/spec/mpiReplicaSpecs/Workers", json!({}), "spec.mpiReplicaSpecs.Workers is an unknown replica type: expected Launcher or Worker")]
 #[case::no_launcher("/spec/mpiReplicaSpecs/Launcher", Value::Null, "spec.mpiReplicaSpecs.Launcher is missing")]
 fn rejects_what_the_operator_rejects(#[case] pointer: &str, #[case] value: Value, #[case] message: &str) {
     let mut job = job(&json!({"mpiImplementation": ""}));
     job["spec"]["mpiReplicaSpecs"]["Worker"]["restartPolicy"] = json!("");
-    *job.pointer_mut(pointer).unwrap() = value;
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    job.pointer_mut(parent).unwrap()[key] = value;
     assert_eq!(error(&job), message);
 }
 

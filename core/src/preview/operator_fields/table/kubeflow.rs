@@ -1,0 +1,92 @@
+//! Kinds of Kubeflow: training-operator 1.9, `pkg/apis/kubeflow.org/v1/common_types.go`; mpi-operator 0.8,
+//! `pkg/apis/kubeflow/v2beta1/types.go`.
+
+use super::super::{Fields, Shape};
+use super::TEMPLATE;
+
+static REPLICAS: Fields =
+    Fields { owner: "ReplicaSpec", names: &["replicas", "template", "restartPolicy"], nested: &[TEMPLATE] };
+static SCHEDULING_POLICY: Fields = Fields {
+    owner: "SchedulingPolicy",
+    names: &["minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds"],
+    nested: &[],
+};
+static RUN_POLICY: Fields = Fields {
+    owner: "RunPolicy",
+    names: &[
+        "cleanPodPolicy",
+        "ttlSecondsAfterFinished",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "schedulingPolicy",
+        "suspend",
+        "managedBy",
+    ],
+    nested: &[
+        ("cleanPodPolicy", Shape::OneOf(&["None", "Running", "All"])),
+        ("schedulingPolicy", Shape::Object(&SCHEDULING_POLICY)),
+    ],
+};
+static ELASTIC_POLICY: Fields = Fields {
+    owner: "ElasticPolicy",
+    names: &[
+        "minReplicas",
+        "maxReplicas",
+        "rdzvBackend",
+        "rdzvPort",
+        "rdzvHost",
+        "rdzvId",
+        "rdzvConf",
+        "standalone",
+        "nProcPerNode",
+        "maxRestarts",
+        "metrics",
+    ],
+    nested: &[],
+};
+const RUN: (&str, Shape) = ("runPolicy", Shape::Object(&RUN_POLICY));
+const ELASTIC: (&str, Shape) = ("elasticPolicy", Shape::Object(&ELASTIC_POLICY));
+pub(super) static PYTORCH: Fields = Fields {
+    owner: "PyTorchJobSpec",
+    names: &["runPolicy", "elasticPolicy", "pytorchReplicaSpecs", "nprocPerNode"],
+    nested: &[RUN, ELASTIC, ("pytorchReplicaSpecs", Shape::Each(&REPLICAS))],
+};
+pub(super) static TENSORFLOW: Fields = Fields {
+    owner: "TFJobSpec",
+    names: &["runPolicy", "successPolicy", "tfReplicaSpecs", "enableDynamicWorker"],
+    nested: &[RUN, ("tfReplicaSpecs", Shape::Each(&REPLICAS))],
+};
+pub(super) static XGBOOST: Fields = Fields {
+    owner: "XGBoostJobSpec",
+    names: &["runPolicy", "xgbReplicaSpecs"],
+    nested: &[RUN, ("xgbReplicaSpecs", Shape::Each(&REPLICAS))],
+};
+pub(super) static PADDLE: Fields = Fields {
+    owner: "PaddleJobSpec",
+    names: &["runPolicy", "elasticPolicy", "paddleReplicaSpecs"],
+    nested: &[RUN, ELASTIC, ("paddleReplicaSpecs", Shape::Each(&REPLICAS))],
+};
+pub(super) static JAX: Fields = Fields {
+    owner: "JAXJobSpec",
+    names: &["runPolicy", "jaxReplicaSpecs"],
+    nested: &[RUN, ("jaxReplicaSpecs", Shape::Each(&REPLICAS))],
+};
+pub(super) static MPI: Fields = Fields {
+    owner: "MPIJobSpec",
+    names: &[
+        "slotsPerWorker",
+        "runLauncherAsWorker",
+        "runPolicy",
+        "mpiReplicaSpecs",
+        "sshAuthMountPath",
+        "launcherCreationPolicy",
+        "mpiImplementation",
+        "cleanPodPolicy",
+        "mainContainer",
+    ],
+    nested: &[
+        RUN,
+        ("launcherCreationPolicy", Shape::OneOf(&["AtStartup", "WaitForWorkersReady"])),
+        ("mpiReplicaSpecs", Shape::Each(&REPLICAS)),
+    ],
+};

@@ -1,0 +1,97 @@
+//! Kinds of Ray: KubeRay 1.6, `ray-operator/apis/ray/v1`.
+
+use super::super::{Fields, Shape};
+use super::TEMPLATE;
+
+static HEAD_GROUP: Fields = Fields {
+    owner: "HeadGroupSpec",
+    names: &["template", "headService", "enableIngress", "rayStartParams", "serviceType", "labels", "resources"],
+    nested: &[TEMPLATE],
+};
+static WORKER_GROUP: Fields = Fields {
+    owner: "WorkerGroupSpec",
+    names: &[
+        "suspend",
+        "groupName",
+        "replicas",
+        "minReplicas",
+        "maxReplicas",
+        "idleTimeoutSeconds",
+        "resources",
+        "labels",
+        "rayStartParams",
+        "template",
+        "scaleStrategy",
+        "numOfHosts",
+    ],
+    nested: &[TEMPLATE],
+};
+static AUTOSCALER: Fields = Fields {
+    owner: "AutoscalerOptions",
+    names: &[
+        "version",
+        "resources",
+        "image",
+        "imagePullPolicy",
+        "securityContext",
+        "idleTimeoutSeconds",
+        "upscalingMode",
+        "env",
+        "envFrom",
+        "volumeMounts",
+    ],
+    nested: &[("upscalingMode", Shape::OneOf(&["Default", "Aggressive", "Conservative"]))],
+};
+static SUBMITTER: Fields = Fields { owner: "SubmitterConfig", names: &["backoffLimit"], nested: &[] };
+pub(super) static RAY_CLUSTER: Fields = Fields {
+    owner: "RayClusterSpec",
+    names: &[
+        "headGroupSpec",
+        "workerGroupSpecs",
+        "rayVersion",
+        "enableInTreeAutoscaling",
+        "autoscalerOptions",
+        "headServiceAnnotations",
+        "suspend",
+        "managedBy",
+        "gcsFaultToleranceOptions",
+        "authOptions",
+        "upgradeStrategy",
+    ],
+    nested: &[
+        ("headGroupSpec", Shape::Object(&HEAD_GROUP)),
+        ("workerGroupSpecs", Shape::Each(&WORKER_GROUP)),
+        ("autoscalerOptions", Shape::Object(&AUTOSCALER)),
+    ],
+};
+pub(super) static RAY_JOB: Fields = Fields {
+    owner: "RayJobSpec",
+    names: &[
+        "activeDeadlineSeconds",
+        "preRunningDeadlineSeconds",
+        "backoffLimit",
+        "rayClusterSpec",
+        "submitterPodTemplate",
+        "metadata",
+        "clusterSelector",
+        "submitterConfig",
+        "managedBy",
+        "deletionStrategy",
+        "entrypoint",
+        "runtimeEnvYAML",
+        "jobId",
+        "submissionMode",
+        "entrypointResources",
+        "entrypointNumCpus",
+        "entrypointNumGpus",
+        "ttlSecondsAfterFinished",
+        "shutdownAfterJobFinishes",
+        "suspend",
+    ],
+    nested: &[
+        ("rayClusterSpec", Shape::Object(&RAY_CLUSTER)),
+        ("submitterPodTemplate", Shape::PodTemplate),
+        ("submitterConfig", Shape::Object(&SUBMITTER)),
+        ("submissionMode", Shape::OneOf(&["K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"])),
+    ],
+};
