@@ -90,7 +90,7 @@ enum FailOn {
     #[value(name = "error", alias = "E")]
     E,
     /// Or `W`: likely wrong
-    #[value(name = "warning", aliases = ["W", "warn", "warnings"])]
+    #[value(name = "warning", alias = "W")]
     W,
     /// Or `I`: information
     #[value(name = "info", alias = "I")]
