@@ -4,7 +4,6 @@
 mod decode;
 mod grammar;
 mod plan_tree;
-mod projection;
 
 use json_patch::jsonptr::Pointer;
 use serde_json::{Map, Value};
@@ -14,7 +13,6 @@ use super::{Patch, Plan};
 use crate::json;
 use grammar::is_well_formed;
 use plan_tree::PlanTree;
-use projection::project;
 
 /// The apiserver's limit on the sum of all annotation keys and values, in bytes.
 const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -50,8 +48,8 @@ pub enum VerifyError {
         /// Size of the annotations with the patch, in bytes.
         total: usize,
     },
-    /// A field outside the plan changed.
-    #[error("a field outside the plan would change")]
+    /// A field outside the plan changed, or a planned field has another value.
+    #[error("the pod would differ from the plan")]
     OutsideThePlan,
 }
 
@@ -73,36 +71,38 @@ impl VerifyError {
 /// Applies `patch`, built from `plan`, to `pod`. Returns the result if it is a valid Pod that differs only by the plan.
 pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyError> {
     decode::pod(pod).map_err(VerifyError::Original)?;
-    verify_change(pod, patch, plan, &PlanTree::new(plan), 0)
+    verify_change(pod, patch, plan, &PlanTree::new(plan))
 }
 
-/// Like [`verify`], but applies the patch only to the part of the pod that the plan affects, which is usually a small
-/// one.
+/// Like [`verify`], but applies the patch only to the fields of the pod that the plan affects: usually the metadata, the
+/// smaller part.
 ///
-/// The result is the same: an operation that leaves this part does not apply to it, the fields of a Pod decode
-/// independently of each other, and the annotations outside of it keep their size.
+/// The result is the same: an operation on another field does not apply or adds that field, the fields of a Pod decode
+/// independently of each other, and operations on the pod as a whole are rejected.
 pub fn verify_affected(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError> {
     decode::pod(pod).map_err(VerifyError::Original)?;
+    if patch.operations().iter().any(|operation| operation.path().is_root()) {
+        return Err(VerifyError::OutsideThePlan);
+    }
     let tree = PlanTree::new(plan);
-    let affected = project(pod, &tree);
-    let others = annotation_bytes(pod) - annotation_bytes(&affected);
-    verify_change(&affected, patch, plan, &tree, others).map(drop)
+    verify_change(&affected_fields(pod, &tree), patch, plan, &tree).map(drop)
 }
 
-/// Applies `patch` to `pod`, which decodes as a Pod, and checks the result. `other_annotations` is the size of further
-/// annotations in bytes.
-fn verify_change(
-    pod: &Value,
-    patch: &Patch,
-    plan: &Plan,
-    tree: &PlanTree<'_>,
-    other_annotations: usize,
-) -> Result<Value, VerifyError> {
+/// Returns the fields of `pod` that the plan affects, each of them complete, and the metadata for the size of the
+/// annotations.
+fn affected_fields(pod: &Value, planned: &PlanTree<'_>) -> Value {
+    let fields = pod.as_object().into_iter().flatten();
+    let affected = fields.filter(|(key, _)| *key == "metadata" || planned.child(key).is_some());
+    affected.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into()
+}
+
+/// Applies `patch` to `pod`, which decodes as a Pod, and checks the result.
+fn verify_change(pod: &Value, patch: &Patch, plan: &Plan, tree: &PlanTree<'_>) -> Result<Value, VerifyError> {
     let mut patched = pod.clone();
     patch.apply(&mut patched).map_err(VerifyError::Apply)?;
     decode::pod(&patched).map_err(VerifyError::Patched)?;
     check_grammar(plan)?;
-    let [original, total] = [pod, &patched].map(|pod| other_annotations + annotation_bytes(pod));
+    let [original, total] = [pod, &patched].map(annotation_bytes);
     if total > ANNOTATIONS_LIMIT {
         return Err(VerifyError::AnnotationsTooLarge { original, total });
     }
@@ -141,8 +141,8 @@ pub(super) fn exceeds_annotation_limit(pod: &Value) -> bool {
 /// Returns true if `before` and `after` differ only by the planned writes.
 fn equal_outside_plan(before: Option<&Value>, after: Option<&Value>, planned: Option<&PlanTree<'_>>) -> bool {
     let Some(planned) = planned else { return before == after };
-    if planned.is_set() {
-        return true;
+    if let Some(value) = planned.set_value() {
+        return after == Some(value);
     }
     let empty = Map::new();
     let (before, after) = match (before, after) {

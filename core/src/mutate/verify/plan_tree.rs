@@ -27,19 +27,14 @@ impl<'a> PlanTree<'a> {
         root
     }
 
-    /// Returns true if the plan sets the value at this path.
-    pub(super) fn is_set(&self) -> bool {
-        self.writes.iter().any(|write| write.kind == WriteKind::Set)
+    /// Returns the value that the plan sets at this path: the last one.
+    pub(super) fn set_value(&self) -> Option<&'a Value> {
+        self.writes.iter().rev().find(|write| write.kind == WriteKind::Set).map(|write| &*write.value)
     }
 
     /// Returns the items that the plan appends to the list at this path.
     pub(super) fn appended(&self) -> impl Iterator<Item = &'a Value> {
         self.writes.iter().map(|write| &*write.value)
-    }
-
-    /// Returns the affected fields, with the writes to each and below.
-    pub(super) fn children(&self) -> impl Iterator<Item = (&str, &Self)> {
-        self.children.iter().map(|(key, child)| (key.as_str(), child))
     }
 
     /// Returns the writes for the field `key` and below.

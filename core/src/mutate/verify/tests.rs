@@ -99,6 +99,25 @@ fn a_change_outside_the_plan_is_rejected(#[case] outside: &[&str]) {
     assert!(matches!(verify(&pod, &build(&pod, &wider), &plan), Err(VerifyError::OutsideThePlan)));
 }
 
+/// Patches whose operations lie on the path of the planned field.
+#[rstest]
+#[case::replaces_the_annotations(&json!({"metadata": {}}), &["metadata", "annotations", "a"], json!("1"))]
+#[case::replaces_the_metadata(&json!({}), &["metadata", "annotations", "a"], json!("1"))]
+#[case::another_value(&json!({"metadata": {"annotations": {}}}), &["metadata", "annotations", "a"], json!("2"))]
+#[case::replaces_the_pod(&json!({}), &[], json!({"metadata": {"annotations": {"a": "1", "b": "2"}, "labels": {"c": "3"}}}))]
+fn a_patch_that_writes_more_or_other_than_the_plan_is_rejected(
+    #[case] other: &Value,
+    #[case] path: &[&str],
+    #[case] value: Value,
+) {
+    let pod =
+        json!({"metadata": {"annotations": {"b": "2"}, "labels": {"c": "3"}}, "spec": {"containers": [{"name": "a"}]}});
+    let mut written = Plan::default();
+    written.set(PointerBuf::from_tokens(path.iter().copied()), value);
+    let verified = verify(&pod, &build(other, &written), &plan(json!("1")));
+    assert!(matches!(verified, Err(VerifyError::OutsideThePlan)), "{verified:?}");
+}
+
 /// 256 KiB less the reserve for other webhooks.
 #[rstest]
 #[case::at_the_limit(240 * 1024, true)]
