@@ -6,7 +6,8 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
 use crate::fabric::nccl::{
-    DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, misspelled_variable, parse_c_integer, variable,
+    DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, is_plugin_variable, misspelled_variable, parse_c_integer,
+    variable,
 };
 use crate::finding::Severity;
 
@@ -15,7 +16,7 @@ const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables for which the adapter or NCCL rejects a number out of range.
 const BOUNDED_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
 /// Maximum number of names of a pod that are compared with all of NCCL's: more unknown names belong to a plugin.
-const MAX_UNKNOWN: usize = 32;
+const MAX_UNKNOWN: usize = 8;
 /// Exponent of the time that an adapter waits for an acknowledgment.
 const TIMEOUT: &str = "NCCL_IB_TIMEOUT";
 /// Prefixes of adapter names: kernel names of the drivers, and the persistent names of rdma-core
@@ -208,7 +209,8 @@ pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSi
 pub(super) fn misspelled_name(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let settings =
         context.containers.iter().flat_map(|container| container.settings.iter().map(move |set| (container, set)));
-    let unknown = settings.filter(|(_, set)| set.name.starts_with("NCCL_") && variable(set.name).is_none());
+    let is_unknown = |name: &str| name.starts_with("NCCL_") && variable(name).is_none() && !is_plugin_variable(name);
+    let unknown = settings.filter(|(_, set)| is_unknown(set.name));
     for (container, setting) in unknown.take(MAX_UNKNOWN) {
         if let Some(near) = misspelled_variable(setting.name) {
             let message =

@@ -252,9 +252,9 @@ fn with_unknown_names(count: usize) -> Scenario {
 )]
 #[case::known(env(&[("NCCL_SOCKET_IFNAME", "eth0")]), None)]
 #[case::of_a_plugin(env(&[("NCCL_ACME_RAILS", "8")]), None)]
-#[case::after_many_of_a_plugin(with_unknown_names(32), None)]
+#[case::after_many_of_a_plugin(with_unknown_names(8), None)]
 #[case::after_some_of_a_plugin(
-    with_unknown_names(31),
+    with_unknown_names(7),
     Some("container train: NCCL has no variable NCCL_IB_TIMEUOT: did you mean NCCL_IB_TIMEOUT?")
 )]
 fn fp060_misspelled_names(#[case] scenario: Scenario, #[case] expected: Option<&str>) {

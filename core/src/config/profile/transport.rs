@@ -31,17 +31,20 @@ pub enum Transport {
 }
 
 /// Values of `NCCL_NET` and the transports that they select. Any other value is a plugin of the user. aws-ofi-nccl registers as
-/// `AWS Libfabric` up to 1.11; since then as `Libfabric`, and it accepts all three names.
+/// `AWS Libfabric` up to 1.11; since then as `Libfabric`, and it accepts all three names. HPE Slingshot also uses it, with the provider
+/// `cxi` of libfabric.
 const NETWORKS: [(&str, &[Transport]); 8] = [
     ("Socket", &[Transport::Tcp]),
     ("IB", &[Transport::Ib, Transport::Roce]),
     ("gIB", &[Transport::Gib]),
     ("FasTrak", &[Transport::Tcpxo]),
     ("GPUDirectTCPX_v7", &[Transport::Tcpx]),
-    ("Libfabric", &[Transport::Efa]),
-    ("AWS Libfabric", &[Transport::Efa]),
-    ("OFI", &[Transport::Efa]),
+    ("Libfabric", LIBFABRIC),
+    ("AWS Libfabric", LIBFABRIC),
+    ("OFI", LIBFABRIC),
 ];
+/// Transports that libfabric may use: EFA, and those that name no plugin of their own.
+const LIBFABRIC: &[Transport] = &[Transport::Efa, Transport::Ib, Transport::Roce, Transport::Tcp];
 /// Networks whose names are long enough to recognize a misspelled one, and do not contain a version.
 const DISTINCT: [&str; 4] = ["Socket", "FasTrak", "Libfabric", "AWS Libfabric"];
 
@@ -110,6 +113,8 @@ mod tests {
     #[case::rdma_on_tcp(Transport::Tcp, "NCCL_NET", "IB", Some("selects another transport"))]
     #[case::efa(Transport::Efa, "NCCL_NET", "aws libfabric", None)]
     #[case::efa_by_its_short_name(Transport::Efa, "NCCL_NET", "OFI", None)]
+    #[case::slingshot(Transport::Roce, "NCCL_NET", "AWS Libfabric", None)]
+    #[case::libfabric_for_gib(Transport::Gib, "NCCL_NET", "Libfabric", Some("selects another transport"))]
     #[case::misspelled(Transport::Efa, "NCCL_NET", "Libfabrc", Some("is no known network (Libfabric is)"))]
     #[case::newer_version(Transport::Tcpx, "NCCL_NET", "GPUDirectTCPX_v8", None)]
     #[case::no_plugin(Transport::Efa, "NCCL_NET_PLUGIN", "none", Some("excludes the plugin of the network"))]

@@ -8,20 +8,29 @@ use super::{VARIABLES, is_plugin_variable, variable};
 const PREFIX: &str = "NCCL_";
 /// Maximum number of letters that differ. With more, the name probably belongs to a plugin or a later release.
 const MAX_DIFFERENCE: usize = 2;
+/// Length of the name without its prefix up to which only one letter may differ: `NCCL_ROOT`, a directory, is no `NCCL_PROTO`.
+const MAX_SHORT: usize = 7;
 /// Maximum length of a word that may be an abbreviation, such as `P2P` or `NET`: another one differs in as few letters as a typo.
 const MAX_ABBREVIATION: usize = 3;
 
 /// Returns the variable that `name` probably means. Returns `None` if NCCL or a known plugin reads `name`, or if it is not similar
-/// enough: a plugin or a later release may read it.
+/// enough: a plugin or a later release may read it. Deprecated variables are not suggested.
 #[must_use]
 pub fn misspelled_variable(name: &str) -> Option<&'static str> {
     if !name.starts_with(PREFIX) || variable(name).is_some() || is_plugin_variable(name) {
         return None;
     }
-    let similar = VARIABLES.keys().filter(|known| known.len().abs_diff(name.len()) <= MAX_DIFFERENCE);
+    let max = max_difference(name);
+    let current = VARIABLES.iter().filter(|(_, variable)| variable.deprecated.is_none()).map(|(known, _)| *known);
+    let similar = current.filter(|known| known.len().abs_diff(name.len()) <= max);
     let (distance, near) =
-        similar.map(|known| (strsim::osa_distance(name, known), *known)).min_by_key(|(distance, _)| *distance)?;
-    (distance <= MAX_DIFFERENCE && !is_other_abbreviation(name, near)).then_some(near)
+        similar.map(|known| (strsim::osa_distance(name, known), known)).min_by_key(|(distance, _)| *distance)?;
+    (distance <= max && !is_other_abbreviation(name, near)).then_some(near)
+}
+
+/// Returns the number of letters in which `name` may differ from a known name.
+fn max_difference(name: &str) -> usize {
+    if name.len() <= PREFIX.len() + MAX_SHORT { 1 } else { MAX_DIFFERENCE }
 }
 
 /// Returns true if the names differ in a short word that is probably another abbreviation: a letter is replaced, not missing,
@@ -68,6 +77,13 @@ mod tests {
     #[case::unknown_plugin("NCCL_ACME_RAIL_COUNT", None)]
     #[case::another_library("GLOO_SOCKET_IFNMAE", None)]
     #[case::no_name("NCCL_", None)]
+    #[case::directory("NCCL_ROOT", None)]
+    #[case::port("NCCL_PORT", None)]
+    #[case::home("NCCL_HOME", None)]
+    #[case::version("NCCL_VERSION", None)]
+    #[case::headers("NCCL_INCLUDE_DIR", None)]
+    #[case::library("NCCL_LIB_DIR", None)]
+    #[case::deprecated("NCCL_MAX_CHANNELS", None)]
     fn only_near_misses_of_known_names_are_typos(#[case] name: &str, #[case] expected: Option<&str>) {
         assert_eq!(misspelled_variable(name), expected);
     }
