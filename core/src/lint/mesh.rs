@@ -4,6 +4,7 @@
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use crate::config::Traffic;
 use crate::finding::Severity;
 use crate::keys;
 use crate::pod::{Injection, NotInjected};
@@ -17,6 +18,11 @@ const MESSAGE_IF_EXCLUDED: &str =
     "NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false";
 const FIX_IF_EXCLUDED: &str = "opt the pod in, label it sidecar.istio.io/inject=false, or set its annotations \
                                traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\"";
+/// Message for a group that counts as serving, which the mode `direct` does not change.
+const MESSAGE_IF_SERVING: &str =
+    "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
+const FIX_IF_SERVING: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture; the mode direct skips a \
+                              LeaderWorkerSet, which counts as serving";
 const MESSAGE_IN_AMBIENT: &str =
     "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
 const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
@@ -37,7 +43,8 @@ pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut Findin
 
 /// Runs FP021 without a [`CheckContext`].
 pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
-    match redirection(input).filter(|_| is_rank(input) && !is_decided(input)) {
+    let is_group = is_serving_group(input);
+    match redirection(input).filter(|_| (is_group || is_rank(input)) && !is_decided(input)) {
         None => {}
         // The effect of ztunnel was not measured.
         Some(Redirection::Ambient) => {
@@ -48,6 +55,8 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
             let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
             if input.is_excluded() {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
+            } else if is_group {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IF_SERVING, FIX_IF_SERVING);
             } else {
                 findings.push_as(severity, FIELD, MESSAGE);
             }
@@ -71,10 +80,18 @@ fn is_rank(input: &LintInput<'_>) -> bool {
     input.member.is_some_and(|member| workload::has_training_peers(input.pod, member, input.replicas))
 }
 
-/// Returns true if a label selects the traffic mode, or the rule `mesh.traffic` has applied one or reports why it has not.
+/// Returns true if the pod is one of several of a `LeaderWorkerSet`.
+fn is_serving_group(input: &LintInput<'_>) -> bool {
+    input.member.is_some_and(|member| workload::is_serving_group(input.pod, member))
+}
+
+/// Returns true if a label selects a traffic mode that does not skip the pod, or the rule `mesh.traffic` has applied one or
+/// reports why it has not.
 fn is_decided(input: &LintInput<'_>) -> bool {
     let LintInput { pod, labels, rules, .. } = *input;
-    let has_label = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
+    let label = pod.label(keys::MESH_TRAFFIC).or(labels.get(keys::MESH_TRAFFIC).map(String::as_str));
+    let skips = |mode: &str| Traffic::parse(mode) == Some(Traffic::Direct) && is_serving_group(input);
+    let has_label = label.is_some_and(|mode| !skips(mode));
     let mut decisions = rules.iter().filter(|rule| rule.rule == RuleId::MeshTraffic);
     // The label affects only pods that are opted in.
     has_label && !input.is_excluded()

@@ -130,10 +130,10 @@ fn texts(pod: Pod<'_>) -> Vec<&str> {
 pub(super) fn service_without_ports(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { pod, cluster, member, injection, replicas, .. } = *input;
     let is_captured = Inbound::of(pod, injection).is_some_and(|inbound| inbound.captures_by_default());
-    // The groups of a LeaderWorkerSet count as serving, but communicate like those of a training job.
-    let is_group =
-        |member: &PodIdentity<'_>| !member.training && member.kind.gang.portless_service && workload::shows_peers(pod);
-    let member = member.filter(|member| is_group(member) || workload::has_training_peers(pod, *member, replicas));
+    let communicates = |member: PodIdentity<'_>| {
+        workload::is_serving_group(pod, member) || workload::has_training_peers(pod, member, replicas)
+    };
+    let member = member.filter(|member| communicates(*member));
     let Some(member) = member.filter(|_| is_captured && cluster.mesh.requires_mtls(pod)) else { return };
     let mut services = cluster.mesh.services_of(pod);
     let found = services.find(|service| service.is_headless && service.port_count() == 0);

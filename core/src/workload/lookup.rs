@@ -121,6 +121,13 @@ pub fn has_training_peers(pod: Pod<'_>, member: PodIdentity<'_>, replicas: Optio
     member.training && !is_auxiliary_role(member) && (has_replicas || has_peers(pod, member))
 }
 
+/// Returns true if `pod` is one of several of a group that communicates like a training job, although `member`'s workload
+/// serves: that of a `LeaderWorkerSet`.
+#[must_use]
+pub fn is_serving_group(pod: Pod<'_>, member: PodIdentity<'_>) -> bool {
+    !member.training && member.kind.gang.portless_service && shows_peers(pod)
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

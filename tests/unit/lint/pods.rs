@@ -62,6 +62,16 @@ fn decided(outcome: Verdict, reason: Reason) -> Scenario {
     trainer("", "").labelled("istio-injection", "enabled").decided(RuleId::MeshTraffic, outcome, reason, "")
 }
 
+const GROUP: &str = "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
+
+/// Returns a leader of a `LeaderWorkerSet` whose groups have `size` pods.
+fn group(size: &str, labels: &str) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{labels: {{leaderworkerset.sigs.k8s.io/name: a, leaderworkerset.sigs.k8s.io/worker-index: '0'{labels}}}, \
+          annotations: {{leaderworkerset.sigs.k8s.io/size: '{size}'}}}}, spec: {{containers: [{{name: serve}}]}}}}"
+    ))
+}
+
 #[rstest]
 #[case::captured(
     trainer("", "").labelled("istio-injection", "enabled"),
@@ -99,6 +109,22 @@ fn decided(outcome: Verdict, reason: Reason) -> Scenario {
     Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
 )]
 #[case::not_training(train(RDMA).labelled("istio-injection", "enabled"), None)]
+#[case::group(group("2", "").labelled("istio-injection", "enabled"), Some(GROUP))]
+#[case::group_of_one(group("1", "").labelled("istio-injection", "enabled"), None)]
+#[case::group_that_direct_skips(
+    group("2", "").labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "direct"),
+    Some(GROUP)
+)]
+#[case::group_with_its_own_mode(
+    group("2", ", trainmesh.dev/mesh-traffic: disableCapture")
+        .labelled("istio-injection", "enabled")
+        .labelled("trainmesh.dev/mesh-traffic", "direct"),
+    None
+)]
+#[case::group_without_capture(
+    group("2", "").labelled("istio-injection", "enabled").decided(RuleId::MeshTraffic, Verdict::Applied, Reason::CaptureDisabled, ""),
+    None
+)]
 fn fp021_training_through_envoy(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP021", scenario, expected);
 }

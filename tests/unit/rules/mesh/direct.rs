@@ -98,11 +98,7 @@ fn both_directions_are_planned(#[case] pod: Value, #[case] written: Value, #[cas
 #[case::no_job(pod(json!({})), "NotTraining")]
 #[case::a_deployment(pod(json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a-1", "controller": true}]})), "NotTraining")]
 #[case::one_pod(with_containers(json!({}), json!([{"name": "a", "env": [{"name": "PET_NNODES", "value": "1"}]}])), "PeersUnknown")]
-#[case::leader_worker_set(
-    pod(json!({"labels": {"leaderworkerset.sigs.k8s.io/name": "a", "leaderworkerset.sigs.k8s.io/worker-index": "0"},
-        "annotations": {"leaderworkerset.sigs.k8s.io/size": "2"}})),
-    "NotTraining"
-)]
+#[case::leader_worker_set_of_one(leader_worker_set("1"), "NotTraining")]
 // It calls only the head, whose port for the dashboard stays captured.
 #[case::submitter_of_a_ray_job(
     pod(json!({"labels": {"ray.io/originated-from-cr-name": "a", "ray.io/originated-from-crd": "RayJob"}})),
@@ -117,6 +113,17 @@ fn both_directions_are_planned(#[case] pod: Value, #[case] written: Value, #[cas
 #[case::opted_out_of_injection(rank(json!({"labels": {"sidecar.istio.io/inject": "false"}})), "InjectionOptedOut")]
 fn skipped(#[case] pod: Value, #[case] reason: &str) {
     check_direct(&direct(), &pod, &format!("skipped {reason}"), json!({}), &[]);
+}
+
+fn leader_worker_set(size: &str) -> Value {
+    pod(json!({"labels": {"leaderworkerset.sigs.k8s.io/name": "a", "leaderworkerset.sigs.k8s.io/worker-index": "0"},
+        "annotations": {"leaderworkerset.sigs.k8s.io/size": size}}))
+}
+
+#[test]
+fn a_group_that_serves_is_skipped_with_a_warning() {
+    let warning = "label the group trainmesh.dev/mesh-traffic=disableCapture";
+    check_direct(&direct(), &leader_worker_set("2"), "skipped NotTraining", json!({}), &[warning]);
 }
 
 #[test]

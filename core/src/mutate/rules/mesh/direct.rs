@@ -15,6 +15,7 @@ mod outbound;
 use super::super::{RuleContext, RuleDecision, annotation_pointer};
 use super::consequence::LEAVES_MESH;
 use super::tls_mode::{self, ClientTls};
+use super::traffic::warn_if_captured;
 use super::{KEPT_MUTUAL, not_injected};
 use crate::gang::{UnknownGang, WorkloadLookup};
 use crate::keys;
@@ -44,7 +45,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         return RuleDecision::skipped(Reason::GatewayPod);
     }
     let Some(member) = workload::identify(pod).filter(|member| member.training) else {
-        return RuleDecision::skipped(Reason::NotTraining);
+        return warn_if_captured(context, RuleDecision::skipped(Reason::NotTraining));
     };
     if !has_peers(context) {
         return RuleDecision::skipped(Reason::PeersUnknown);

@@ -69,9 +69,11 @@ fn labeled_mode<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a 
 /// Leaves traffic capture unchanged. Warns about the effect on distributed training, unless the mode was selected.
 fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
     let decision = RuleDecision::skipped(Reason::TrafficLeft);
-    if is_selected {
-        return decision;
-    }
+    if is_selected { decision } else { warn_if_captured(context, decision) }
+}
+
+/// Adds the warning of FP021 to a decision that leaves traffic capture unchanged.
+pub(super) fn warn_if_captured(context: &RuleContext<'_>, decision: RuleDecision) -> RuleDecision {
     let input = lint_input(context.pod, context.pod, context.snapshot);
     let finding = lint::captured_traffic(&input, &context.snapshot.config.fabric.lint);
     match finding.filter(|finding| finding.severity != Severity::Info) {
