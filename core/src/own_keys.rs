@@ -134,8 +134,10 @@ fn other_domain(key: &str) -> Option<String> {
 
 /// Returns the problem of a misspelled label by which Istio includes a namespace.
 fn misspelled_istio_label(location: Location, key: &str) -> Option<String> {
-    let is_unknown = location == NamespaceLabel && key.starts_with("istio") && !ISTIO_LABELS.contains(&key);
-    let near = nearest(key, &ISTIO_LABELS).filter(|_| is_unknown)?;
+    if location != NamespaceLabel || !key.starts_with("istio") || ISTIO_LABELS.contains(&key) {
+        return None;
+    }
+    let near = nearest(key, &ISTIO_LABELS)?;
     Some(format!("{} has no effect: did you mean {near}?", excerpt(key)))
 }
 
