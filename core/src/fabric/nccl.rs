@@ -125,6 +125,12 @@ pub fn is_plugin_variable(name: &str) -> bool {
     PLUGIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// Returns true if `name` has the prefix of NCCL's variables, but neither NCCL nor a known plugin reads it.
+#[must_use]
+pub fn is_unknown_variable(name: &str) -> bool {
+    name.starts_with("NCCL_") && variable(name).is_none() && !is_plugin_variable(name)
+}
+
 /// Returns true if Gloo or TensorPipe reads `name` as plain interface names.
 #[must_use]
 pub fn takes_plain_interfaces(name: &str) -> bool {
@@ -142,7 +148,7 @@ pub fn check(name: &str, value: &str) -> Result<(), InvalidSetting> {
             Err(InvalidSetting::Value(format!("expected at most {MAX_VALUE} bytes, found {}", value.len())))
         }
         Some(variable) => variable.kind.check(value).map_err(InvalidSetting::Value),
-        None if name.starts_with("NCCL_") && !is_plugin_variable(name) => {
+        None if is_unknown_variable(name) => {
             let known: Vec<&str> = VARIABLES.keys().copied().collect();
             let hint = nearest(name, &known).map(|near| format!(": did you mean {near}?"));
             Err(InvalidSetting::Name(format!("NCCL has no variable {name}{}", hint.unwrap_or_default())))

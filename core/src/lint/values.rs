@@ -6,7 +6,7 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
 use crate::fabric::nccl::{
-    DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, is_plugin_variable, misspelled_variable, parse_c_integer,
+    DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, is_unknown_variable, misspelled_variable, parse_c_integer,
     variable,
 };
 use crate::finding::Severity;
@@ -209,8 +209,7 @@ pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSi
 pub(super) fn misspelled_name(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let settings =
         context.containers.iter().flat_map(|container| container.settings.iter().map(move |set| (container, set)));
-    let is_unknown = |name: &str| name.starts_with("NCCL_") && variable(name).is_none() && !is_plugin_variable(name);
-    let unknown = settings.filter(|(_, set)| is_unknown(set.name));
+    let unknown = settings.filter(|(_, set)| is_unknown_variable(set.name));
     for (container, setting) in unknown.take(MAX_UNKNOWN) {
         if let Some(near) = misspelled_variable(setting.name) {
             let message =

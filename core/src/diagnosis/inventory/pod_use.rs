@@ -57,6 +57,10 @@ impl AcceleratorUse {
         let containers = in_list(ContainerKind::Init).chain(in_list(ContainerKind::App));
         let counts = containers.filter_map(|container| Some(container.accelerators()?.count));
         let accelerators = counts.fold(0, u64::saturating_add);
+        // Most watched pods need no class.
+        if accelerators == 0 {
+            return None;
+        }
         let accelerators = u32::try_from(accelerators).unwrap_or(u32::MAX);
         let workload = PodWorkload::of(pod);
         let is_training = identify(pod).is_some_and(|identity| identity.training);
@@ -70,7 +74,7 @@ impl AcceleratorUse {
         let signs: Vec<Sign> = signs.into_iter().flatten().collect();
         let mut hasher = DefaultHasher::new();
         (&facts.namespace, &workload).hash(&mut hasher);
-        (accelerators > 0).then(|| Self {
+        Some(Self {
             class: WorkloadClass::of(&signs),
             is_managed: pod.label(keys::MANAGED) == Some("true"),
             accelerators,

@@ -2,14 +2,12 @@
 
 use std::iter;
 
-use super::{VARIABLES, is_plugin_variable, variable};
+use super::{VARIABLES, is_unknown_variable};
 
-/// Prefix of the variables of NCCL.
-const PREFIX: &str = "NCCL_";
 /// Maximum number of letters that differ. With more, the name probably belongs to a plugin or a later release.
 const MAX_DIFFERENCE: usize = 2;
-/// Length of the name without its prefix up to which only one letter may differ: `NCCL_ROOT`, a directory, is no `NCCL_PROTO`.
-const MAX_SHORT: usize = 7;
+/// Length of a name up to which only one letter may differ: `NCCL_ROOT`, a directory, is no `NCCL_PROTO`.
+const MAX_SHORT: usize = 12;
 /// Maximum length of a word that may be an abbreviation, such as `P2P` or `NET`: another one differs in as few letters as a typo.
 const MAX_ABBREVIATION: usize = 3;
 
@@ -17,7 +15,7 @@ const MAX_ABBREVIATION: usize = 3;
 /// enough: a plugin or a later release may read it. Deprecated variables are not suggested.
 #[must_use]
 pub fn misspelled_variable(name: &str) -> Option<&'static str> {
-    if !name.starts_with(PREFIX) || variable(name).is_some() || is_plugin_variable(name) {
+    if !is_unknown_variable(name) {
         return None;
     }
     let max = max_difference(name);
@@ -30,7 +28,7 @@ pub fn misspelled_variable(name: &str) -> Option<&'static str> {
 
 /// Returns the number of letters in which `name` may differ from a known name.
 fn max_difference(name: &str) -> usize {
-    if name.len() <= PREFIX.len() + MAX_SHORT { 1 } else { MAX_DIFFERENCE }
+    if name.len() <= MAX_SHORT { 1 } else { MAX_DIFFERENCE }
 }
 
 /// Returns true if the names differ in a short word that is probably another abbreviation: a letter is replaced, not missing,

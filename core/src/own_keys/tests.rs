@@ -1,0 +1,217 @@
+//! Labels and annotations without effect.
+
+use rstest::rstest;
+
+use super::*;
+use crate::config::Configuration;
+
+#[rstest]
+#[case::opt_in(NamespaceLabel, "trainmesh.dev/inject", "enabled", None)]
+#[case::gang_mode(NamespaceLabel, "trainmesh.dev/gang", "koordinator", None)]
+#[case::gang_mode_of_a_pod(PodLabel, "trainmesh.dev/gang", "none", None)]
+#[case::misspelled_gang_mode(
+    NamespaceLabel,
+    "trainmesh.dev/gang",
+    "vulcano",
+    Some("trainmesh.dev/gang=vulcano has no effect: did you mean volcano?")
+)]
+#[case::explicit_opt_out(NamespaceLabel, "trainmesh.dev/inject", "disabled", None)]
+#[case::value(
+    NamespaceLabel,
+    "trainmesh.dev/inject",
+    "Enabled",
+    Some("trainmesh.dev/inject=Enabled has no effect: did you mean enabled?")
+)]
+#[case::distant_value(
+    NamespaceLabel,
+    "trainmesh.dev/inject",
+    "true",
+    Some("trainmesh.dev/inject=true has no effect: expected enabled or audit")
+)]
+#[case::key(
+    NamespaceLabel,
+    "trainmesh.dev/injct",
+    "enabled",
+    Some("trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?")
+)]
+#[case::distant_key(
+    NamespaceLabel,
+    "trainmesh.dev/color",
+    "",
+    Some("trainmesh.dev/color has no effect: use inject, fabric, gang or mesh-traffic")
+)]
+#[case::annotation_of_pods(
+    NamespaceLabel,
+    "trainmesh.dev/settle",
+    "1s",
+    Some("trainmesh.dev/settle has no effect here: it is an annotation of pods")
+)]
+#[case::traffic(
+    NamespaceLabel,
+    "trainmesh.dev/mesh-traffic",
+    "disablecapture",
+    Some("trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
+)]
+#[case::label_as_annotation_of_a_namespace(
+    NamespaceAnnotation,
+    "trainmesh.dev/fabric",
+    "tcp",
+    Some("trainmesh.dev/fabric has no effect here: it is a label, set it in metadata.labels")
+)]
+#[case::annotation_of_pods_on_a_namespace(
+    NamespaceAnnotation,
+    "trainmesh.dev/settle",
+    "1s",
+    Some("trainmesh.dev/settle has no effect here: it is an annotation of pods")
+)]
+#[case::misspelled_annotation_of_a_namespace(
+    NamespaceAnnotation,
+    "trainmesh.dev/mesh-traffc",
+    "direct",
+    Some("trainmesh.dev/mesh-traffc has no effect: did you mean trainmesh.dev/mesh-traffic, a label?")
+)]
+#[case::unknown_annotation_of_a_namespace(
+    NamespaceAnnotation,
+    "trainmesh.dev/color",
+    "",
+    Some("trainmesh.dev/color has no effect")
+)]
+#[case::injection(NamespaceLabel, "istio-injection", "disabled", None)]
+#[case::misspelled_injection(
+    NamespaceLabel,
+    "istio-injection",
+    "enable",
+    Some("istio-injection=enable is treated as disabled: did you mean enabled?")
+)]
+#[case::misspelled_mode(
+    NamespaceLabel,
+    "istio.io/dataplane-mode",
+    "ambiant",
+    Some("istio.io/dataplane-mode=ambiant has no effect: did you mean ambient?")
+)]
+#[case::distant_mode(
+    NamespaceLabel,
+    "istio.io/dataplane-mode",
+    "x",
+    Some("istio.io/dataplane-mode=x has no effect: expected ambient or none")
+)]
+#[case::misspelled_key_of_istio(
+    NamespaceLabel,
+    "istio-injecton",
+    "enabled",
+    Some("istio-injecton has no effect: did you mean istio-injection?")
+)]
+#[case::revision(NamespaceLabel, "istio.io/rev", "canary", None)]
+#[case::other_key_of_istio(NamespaceLabel, "istio.io/use-waypoint", "w", None)]
+#[case::misspelled_mode_of_a_pod(
+    PodLabel,
+    "istio.io/dataplane-mode",
+    "None",
+    Some("istio.io/dataplane-mode=None has no effect: did you mean none?")
+)]
+#[case::key_of_istio_on_a_pod(PodLabel, "istio-injecton", "enabled", None)]
+#[case::pod_opt_out(PodLabel, "trainmesh.dev/inject", "disabled", None)]
+#[case::pod_opt_out_by_false(
+    PodLabel,
+    "trainmesh.dev/inject",
+    "false",
+    Some("trainmesh.dev/inject=false has no effect: expected disabled")
+)]
+#[case::pods_cannot_opt_in(
+    PodLabel,
+    "trainmesh.dev/inject",
+    "enabled",
+    Some("trainmesh.dev/inject=enabled has no effect: expected disabled")
+)]
+#[case::any_fabric(PodLabel, "trainmesh.dev/fabric", "x", None)]
+#[case::written_label(PodLabel, "trainmesh.dev/managed", "true", None)]
+#[case::label_as_annotation(
+    PodAnnotation,
+    "trainmesh.dev/fabric",
+    "tcp",
+    Some("trainmesh.dev/fabric has no effect here: it is a label, set it in metadata.labels")
+)]
+#[case::written_annotation(PodAnnotation, "trainmesh.dev/refused", "fabric=FabricGuarded", None)]
+#[case::duration(PodAnnotation, "trainmesh.dev/settle", "90s", None)]
+#[case::no_duration(
+    PodAnnotation,
+    "trainmesh.dev/settle",
+    "90",
+    Some("trainmesh.dev/settle=90 has no effect: expected a duration such as 90s")
+)]
+#[case::annotation_key(
+    PodAnnotation,
+    "trainmesh.dev/settled",
+    "",
+    Some("trainmesh.dev/settled has no effect: did you mean trainmesh.dev/settle?")
+)]
+#[case::misspelled_annotation_as_label(
+    PodLabel,
+    "trainmesh.dev/mesh-port",
+    "6006",
+    Some("trainmesh.dev/mesh-port has no effect: did you mean trainmesh.dev/mesh-ports, an annotation of pods?")
+)]
+#[case::another_domain(
+    PodLabel,
+    "trainmesh.io/fabric",
+    "tcp",
+    Some("trainmesh.io/fabric has no effect: did you mean trainmesh.dev/fabric?")
+)]
+#[case::key_of_another_domain(PodLabel, "trainmesh.io/team", "a", None)]
+#[case::key_of_others(PodLabel, "istio.io/use-waypoint", "x", None)]
+#[case::injection_of_a_pod(PodLabel, "sidecar.istio.io/inject", "false", None)]
+#[case::unknown_injection_of_a_pod(
+    PodLabel,
+    "sidecar.istio.io/inject",
+    "no",
+    Some("sidecar.istio.io/inject=no has no effect: expected true or false")
+)]
+#[case::misspelled_injection_of_a_pod(
+    PodAnnotation,
+    "sidecar.istio.io/inject",
+    "False",
+    Some("sidecar.istio.io/inject=False has no effect: did you mean false?")
+)]
+#[case::injection_label_of_a_pod(PodLabel, "istio-injection", "enable", None)]
+fn entries_without_effect_are_reported(
+    #[case] location: Location,
+    #[case] key: &str,
+    #[case] value: &str,
+    #[case] expected: Option<&str>,
+) {
+    assert_eq!(problem(location, key, value).as_deref(), expected);
+}
+
+#[rstest]
+#[case::none("none", None)]
+#[case::known("eks-efa", None)]
+#[case::near("eks-efaa", Some("trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?"))]
+#[case::example(
+    "hgx-rails",
+    Some(
+        "trainmesh.dev/fabric=hgx-rails: no fabric profile has this name: it is an example: add the profile of examples/fabric/hgx-rails.yaml to the configuration"
+    )
+)]
+#[case::distant("x", Some("trainmesh.dev/fabric=x: no fabric profile has this name: trainmesh fabric list shows all"))]
+fn unknown_profiles_are_reported(#[case] value: &str, #[case] expected: Option<&str>) {
+    let profiles = Configuration::embedded().fabric.profiles;
+    assert_eq!(fabric_problem(value, &profiles).as_deref(), expected);
+}
+
+/// A key that is missing here would be reported as unknown.
+#[test]
+fn every_key_is_known() {
+    let literals = include_str!("../keys.rs").lines().filter_map(|line| line.split('"').nth(1));
+    let own: Vec<&str> =
+        literals.filter(|key| key.len() > keys::OWN_PREFIX.len() && key.starts_with(keys::OWN_PREFIX)).collect();
+    assert!(own.len() >= KNOWN.len(), "{own:?}");
+    for key in own {
+        assert!(KNOWN.iter().any(|(known, _)| *known == key), "{key} is not in KNOWN");
+    }
+}
+
+#[test]
+fn long_text_is_truncated() {
+    let message = problem(PodAnnotation, &format!("trainmesh.dev/{}", "é".repeat(99)), "").unwrap();
+    assert!(message.len() < 160, "{message}");
+}
