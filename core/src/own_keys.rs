@@ -1,5 +1,5 @@
 //! The labels and annotations of trainmesh, where each has an effect, and its valid values. Also those with which Istio
-//! selects the pods that it injects.
+//! selects the pods that it injects, or that ztunnel redirects.
 //!
 //! Kubernetes accepts any key and value, and does not report a misspelled one. Lint, admission warnings and doctor
 //! report it.
@@ -57,8 +57,8 @@ const PROJECT: &str = "trainmesh";
 const LISTED: usize = 8;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
-/// has an effect or is not a key of trainmesh or of Istio's injection. [`fabric_problem`] checks the names of fabric
-/// profiles.
+/// has an effect or is not a key of trainmesh, or of Istio's injection or ambient mode. [`fabric_problem`] checks the names
+/// of fabric profiles.
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else {

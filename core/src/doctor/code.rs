@@ -186,7 +186,7 @@ findings! {
     /// Neither `enabled` nor `audit`.
     Warning UnknownOptIn => "label trainmesh.dev/inject has an unknown value, so the namespace has not opted in", fix "use enabled or audit";
     /// Misspelled keys and values.
-    Warning LabelsWithoutEffect => "labels of trainmesh or of Istio's injection have no effect", fix "correct or remove them";
+    Warning LabelsWithoutEffect => "labels of trainmesh or Istio have no effect", fix "correct or remove them";
 
     /// Neither the configuration nor a label of a namespace selects it.
     Ok DirectUnused => "no namespace selects the traffic mode direct";

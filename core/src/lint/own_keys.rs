@@ -1,4 +1,4 @@
-//! FP045: labels and annotations of trainmesh and of Istio's injection that have no effect.
+//! FP045: labels and annotations of trainmesh and Istio that have no effect.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use json_patch::jsonptr::PointerBuf;
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::config::{Profiles, Traffic};
+use crate::finding::Severity;
 use crate::hint::nearest;
 use crate::json;
 use crate::keys;
@@ -22,6 +23,9 @@ const SELECTORS: [(&str, &str); 3] =
     [(keys::FABRIC, keys::NO_FABRIC), (keys::GANG, "none"), (keys::MESH_TRAFFIC, "leave")];
 /// Label that excludes a pod from the ambient mesh.
 const AMBIENT_OPT_OUT: &str = "istio.io/dataplane-mode=none";
+/// How to fix a traffic mode in the ambient mesh.
+const FIX_IN_AMBIENT: &str =
+    "label the pods istio.io/dataplane-mode: none, if their traffic must bypass the mesh, and remove the traffic mode";
 /// Maximum number of containers, and of names in an annotation: as many as the controller reads.
 const MAX_NAMES: usize = 64;
 
@@ -32,6 +36,13 @@ pub(crate) struct KeyScope {
     pub(crate) rules_run: bool,
     /// Sidecar injection that Istio performs for the pod.
     pub(crate) injection: Injection,
+}
+
+/// Problem of a label or annotation.
+struct Problem {
+    message: String,
+    /// How to fix it; `None`: as for the check.
+    fix: Option<&'static str>,
 }
 
 /// FP045: a label or annotation that has no effect.
@@ -51,8 +62,8 @@ pub(super) fn check(
     for (map, location) in [("labels", Location::PodLabel), ("annotations", Location::PodAnnotation)] {
         let entries = pod.metadata().and_then(|metadata| json::field(metadata, map)?.as_object());
         for (key, value) in entries.into_iter().flatten() {
-            let Some(problem) = value.as_str().and_then(|value| scope.message(location, key, value)) else { continue };
-            findings.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), problem);
+            let Some(problem) = value.as_str().and_then(|value| scope.problem(location, key, value)) else { continue };
+            problem.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), findings);
         }
     }
     for key in [keys::PAYLOAD_CONTAINERS, keys::HELPER_CONTAINERS] {
@@ -63,9 +74,9 @@ pub(super) fn check(
     for (key, value) in namespace_labels {
         // The label of the pod takes precedence.
         let is_overridden = key == keys::MESH_TRAFFIC && pod.label(key).is_some();
-        let problem = scope.message(Location::NamespaceLabel, key, value).filter(|_| !is_overridden);
+        let problem = scope.problem(Location::NamespaceLabel, key, value).filter(|_| !is_overridden);
         if let Some(problem) = problem {
-            findings.push(NAMESPACE_FIELD, problem);
+            problem.push(NAMESPACE_FIELD, findings);
         }
     }
     if !scope.rules_run && !namespace_labels.contains_key(keys::INJECT) {
@@ -128,16 +139,16 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
 }
 
 impl KeyScope {
-    /// Returns the message about an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
+    /// Returns the problem of an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
     /// refuses them with a warning, unless it does not run.
-    fn message(self, location: Location, key: &str, value: &str) -> Option<String> {
+    fn problem(self, location: Location, key: &str, value: &str) -> Option<Problem> {
         let is_traffic = key == keys::MESH_TRAFFIC && location != Location::PodAnnotation;
-        let problem = match Traffic::parse(value).filter(|_| is_traffic) {
-            Some(mode) => self.ambient_problem(key, mode),
-            None if is_traffic && self.rules_run => None,
-            None => problem(location, key, value),
+        let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
+            Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
+            None if is_traffic && self.rules_run => (None, None),
+            None => (problem(location, key, value), None),
         };
-        problem.map(|problem| format!("{} {problem}", location.name()))
+        problem.map(|problem| Problem { message: format!("{} {problem}", location.name()), fix })
     }
 
     /// Returns why the traffic mode has no effect: in the ambient mesh, ztunnel redirects the traffic of the pod.
@@ -146,5 +157,14 @@ impl KeyScope {
         // The rule refuses `direct` there, with a warning.
         let has_no_effect = self.rules_run && is_ambient && !matches!(mode, Traffic::Leave | Traffic::Direct);
         has_no_effect.then(|| format!("{key} has no effect in ambient mode: label pods {AMBIENT_OPT_OUT}"))
+    }
+}
+
+impl Problem {
+    fn push(self, field: impl Into<String>, findings: &mut FindingSink<'_>) {
+        match self.fix {
+            Some(fix) => findings.push_with_fix(Severity::Warning, field, self.message, fix),
+            None => findings.push(field, self.message),
+        }
     }
 }

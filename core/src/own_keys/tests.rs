@@ -159,6 +159,8 @@ use crate::config::Configuration;
 )]
 #[case::key_of_another_domain(PodLabel, "trainmesh.io/team", "a", None)]
 #[case::key_of_others(PodLabel, "istio.io/use-waypoint", "x", None)]
+#[case::ambient(NamespaceLabel, "istio.io/dataplane-mode", "ambient", None)]
+#[case::out_of_ambient(PodLabel, "istio.io/dataplane-mode", "none", None)]
 #[case::injection_of_a_pod(PodLabel, "sidecar.istio.io/inject", "false", None)]
 #[case::unknown_injection_of_a_pod(
     PodLabel,

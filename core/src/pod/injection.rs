@@ -115,6 +115,7 @@ mod tests {
     #[case::ambient_namespace_pod_opted_out(json!({"istio.io/dataplane-mode": "ambient"}), json!({"labels": {"istio.io/dataplane-mode": "none"}}), not_expected(NotInjected::NotRequested))]
     #[case::ambient_namespace_other_value_of_the_pod(json!({"istio.io/dataplane-mode": "ambient"}), json!({"labels": {"istio.io/dataplane-mode": "None"}}), not_expected(NotInjected::Ambient))]
     #[case::ambient_pod(json!({}), json!({"labels": {"istio.io/dataplane-mode": "ambient"}}), not_expected(NotInjected::Ambient))]
+    #[case::pod_in_an_excluded_namespace(json!({"istio.io/dataplane-mode": "none"}), json!({"labels": {"istio.io/dataplane-mode": "ambient"}}), not_expected(NotInjected::Ambient))]
     #[case::sidecar_overrides_ambient(json!({"istio.io/dataplane-mode": "ambient", "istio-injection": "enabled"}), json!({}), EXPECTED)]
     fn precedence_of_labels_and_annotations(
         #[case] labels: Value,

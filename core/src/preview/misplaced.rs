@@ -26,7 +26,8 @@ struct Entry<'manifest> {
 const MAX_WARNINGS: usize = 20;
 
 /// Prefixes of the keys of Istio that affect pods.
-const ISTIO_PREFIXES: [&str; 3] = ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG];
+const ISTIO_PREFIXES: [&str; 4] =
+    ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG, keys::DATAPLANE_MODE];
 
 /// Returns a warning of FP045 or TR006 for each label and annotation on `document` that none of its pods gets. `kind` is the
 /// kind of the document, and `reports` contains its pods.

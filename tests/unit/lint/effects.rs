@@ -1,6 +1,7 @@
 //! Checks that consider whether the rules apply to the pod, and which settings a profile adds.
 
 use rstest::rstest;
+use trainmesh_core::config::LintSettings;
 use trainmesh_core::mutate::{Reason, RuleId, Verdict};
 
 use super::decisions::labeled;
@@ -53,6 +54,22 @@ fn excluded(scenario: Scenario) -> Scenario {
 )]
 fn fp045_traffic_modes(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP045", scenario, expected);
+}
+
+#[test]
+fn fp045_has_a_fix_for_the_ambient_mesh() {
+    let fix = |scenario: Scenario| {
+        let findings = scenario.lint(&LintSettings::default());
+        findings.into_iter().find(|finding| finding.code == "FP045").and_then(|finding| finding.fix)
+    };
+    let ambient = labeled("trainmesh.dev/mesh-traffic: disableCapture").labelled("istio.io/dataplane-mode", "ambient");
+    assert_eq!(
+        fix(ambient),
+        Some(
+            "label the pods istio.io/dataplane-mode: none, if their traffic must bypass the mesh, and remove the traffic mode"
+        )
+    );
+    assert_eq!(fix(labeled("trainmesh.dev/mesh-trafic: direct")), Some("correct or remove it"));
 }
 
 /// Returns a worker of a training job whose traffic Envoy captures.

@@ -356,6 +356,13 @@ fn labeled(metadata: &str) -> String {
          .spec.pytorchReplicaSpecs.Worker.template.metadata.labels"
     )
 )]
+#[case::dataplane_mode(
+    labeled("labels: {istio.io/dataplane-mode: none}"),
+    Some(
+        "PyTorchJob team/llama: istio.io/dataplane-mode has no effect in .metadata.labels: move it to \
+         .spec.pytorchReplicaSpecs.Worker.template.metadata.labels"
+    )
+)]
 #[case::read_from_the_job(labeled("labels: {kueue.x-k8s.io/queue-name: q}"), None)]
 #[case::restart_policy(
     kubeflow("", &[("Worker", 2, "args: [a]")], "restartPolicy: Never,"),

@@ -9,12 +9,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: OWN_KEYS,
         severity: Severity::Warning,
-        title: "a label or annotation of trainmesh or of Istio's injection that has no effect",
+        title: "a label or annotation of trainmesh or Istio that has no effect",
         why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not support, and \
           a label that is written as an annotation: the pod or namespace is treated as if the key were absent. Istio does \
               not inject the pods of a namespace whose label istio-injection has another value than enabled, and ignores \
-              values of sidecar.istio.io/inject other than true and false, and of istio.io/dataplane-mode other than ambient \
-              and none.",
+              values of sidecar.istio.io/inject other than true and false, and of istio.io/dataplane-mode other than \
+              ambient and none. In the ambient mesh, ztunnel redirects the traffic of pods, whatever their traffic mode.",
         fix: "correct or remove it",
         example: Example {
             given: "",

@@ -229,6 +229,7 @@ fn without_ranges_the_mode_is_refused() {
 #[rstest]
 #[case::a_rank(rank(json!({})), "refused TrafficAmbient", &["label it istio.io/dataplane-mode=none"])]
 #[case::another_pod(pod(json!({})), "skipped NotTraining", &[])]
+#[case::unknown_mode(rank(json!({"labels": {AMBIENT: "None"}})), "refused TrafficAmbient", &["label it istio.io/dataplane-mode=none", "did you mean none?"])]
 #[case::excluded(rank(json!({"labels": {AMBIENT: "none"}})), "skipped InjectionNotRequested", &[])]
 fn ambient_mode(#[case] pod: Value, #[case] expected: &str, #[case] warnings: &[&str]) {
     check_direct(&Scenario { labels: json!({AMBIENT: "ambient"}), ..direct() }, &pod, expected, json!({}), warnings);
