@@ -43,7 +43,7 @@ use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::gang::{GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::keys;
-use crate::lint::{DecidedRole, JobContext, mixed_fabrics, unknown_fields};
+use crate::lint::{mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
@@ -172,8 +172,6 @@ impl Preview {
             notes.push(format!("{kind}: {assumed}"));
         }
         let labels = self.context.labels(&namespace);
-        let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
-        let job = JobContext::from_pods(pods, self.facts.claims.view(&namespace)).with_workload(&document.value);
         let workload = match gang {
             None => WorkloadLookup::NotRead,
             Some(Ok(workload)) => WorkloadLookup::Read(workload),
@@ -181,18 +179,21 @@ impl Preview {
         };
         let queue = Pod::new(&document.value).label(keys::KUEUE_QUEUE).filter(|queue| !queue.is_empty());
         let gang_view = GangView { facts: None, namespace: &namespace, workload, queue };
-        let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, gang_view);
+        // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
+        let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {
+            Some(_) => gang_view,
+            None => GangView { workload: WorkloadLookup::NotRead, ..gang_view },
+        };
+        let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, view_for(role));
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
-        let decided = roles.iter().zip(&outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, &outcome.rules));
-        let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };
-        let job = Arc::new(job);
+        let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes));
         let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {
             let settings = &self.config.fabric.lint;
             if !role.generic {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), settings));
             }
             outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
-            outcome.findings.extend(self.mesh_findings(&role, &patched, &namespace, &outcome.rules));
+            outcome.findings.extend(self.mesh_findings(&role, &patched, &namespace, &outcome.rules, &job));
             outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use rstest::rstest;
+use serde_json::Value;
 use trainmesh_testing::cli::trainmesh;
 
 const SIDECARS: &str = "trainmesh.dev/inject=enabled,istio-injection=enabled";
@@ -38,6 +39,27 @@ spec:
     )
 }
 
+/// Returns a `JobSet` whose workers call this port of its server, which declares port 8000.
+fn calls(mode: &str, port: u16) -> String {
+    let job_set = job_set(mode);
+    let container = "{name: train, image: i}";
+    let call = format!("{{name: train, image: i, args: ['--reward=http://llama-server-0-0.llama:{port}']}}");
+    let job_set = job_set.replace(container, &call);
+    let server = "{name: server, image: i, ports: [{containerPort: 8000}]}";
+    format!(
+        "{job_set}  - name: server\n    template:\n      spec: {{template: {{spec: {{containers: [{server}]}}}}}}\n"
+    )
+}
+
+/// Returns a `LeaderWorkerSet` whose groups have this size.
+fn group(size: u16) -> String {
+    let template = "{spec: {containers: [{name: serve, image: i}]}}";
+    format!(
+        "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: a}}\n\
+         spec: {{leaderWorkerTemplate: {{size: {size}, workerTemplate: {template}}}}}\n"
+    )
+}
+
 /// Returns a pod with these metadata and fields.
 fn pod(metadata: &str, spec: &str) -> String {
     format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a, {metadata}}}\nspec: {{{spec}}}\n")
@@ -69,12 +91,51 @@ fn waiting(native: bool) -> String {
     )
 }
 
+fn configuration(mesh: &str) -> tempfile::NamedTempFile {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    writeln!(config, "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{mesh}").unwrap();
+    config
+}
+
+/// The webhook does not read the job for the submitter, which is no member of its gang.
+#[test]
+fn the_submitter_of_a_ray_job_is_not_direct() {
+    let manifest = "\
+apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: a}
+spec:
+  rayClusterSpec:
+    headGroupSpec: {template: {spec: {containers: [{name: ray, image: i}]}}}
+    workerGroupSpecs:
+    - {groupName: w, replicas: 2, template: {spec: {containers: [{name: ray, image: i}]}}}
+";
+    let config = configuration(RANGES);
+    let config = config.path().to_str().unwrap();
+    let run =
+        trainmesh(&["preview", "-f", "-", "-o", "json", "--namespace-labels", DIRECT, "--config", config], manifest);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let reasons = report["results"].as_array().unwrap().iter().map(|result| {
+        let rules = result["rules"].as_array().unwrap();
+        let rule = rules.iter().find(|rule| rule["rule"] == "mesh.traffic").unwrap();
+        (result["role"].as_str().unwrap(), rule["reason"].as_str().unwrap())
+    });
+    let expected = [("head", "TrafficDirect"), ("w", "TrafficDirect"), ("submitter", "PeersUnknown")];
+    assert_eq!(reasons.collect::<Vec<_>>(), expected);
+}
+
 #[rstest]
 #[case::captured("FP021", SIDECARS, DEFAULT, job_set("PERMISSIVE"), true)]
 #[case::captured_in_ambient("FP021", AMBIENT, DEFAULT, job_set("PERMISSIVE"), true)]
 #[case::direct("FP021", DIRECT, RANGES, job_set("PERMISSIVE"), false)]
 #[case::direct_by_the_configuration("FP021", SIDECARS, CONFIGURED, job_set("PERMISSIVE"), false)]
 #[case::refused_in_ambient("FP021", AMBIENT, CONFIGURED, job_set("PERMISSIVE"), false)]
+#[case::group_that_direct_skips("FP021", DIRECT, RANGES, group(2), true)]
+#[case::group_of_one("FP021", DIRECT, RANGES, group(1), false)]
+#[case::call_of_a_captured_port("FP054", DIRECT, RANGES, calls("STRICT", 8000), true)]
+#[case::call_of_a_port_that_is_not_captured("FP054", DIRECT, RANGES, calls("STRICT", 8001), false)]
+#[case::call_in_plain_text("FP054", DIRECT, RANGES, calls("PERMISSIVE", 8000), false)]
+#[case::call_of_a_captured_pod("FP054", SIDECARS, DEFAULT, calls("STRICT", 8000), false)]
 #[case::strict("FP055", SIDECARS, DEFAULT, job_set("STRICT"), true)]
 #[case::permissive("FP055", SIDECARS, DEFAULT, job_set("PERMISSIVE"), false)]
 #[case::strict_and_direct("FP055", DIRECT, RANGES, job_set("STRICT"), false)]
@@ -94,8 +155,7 @@ fn lint_and_preview_agree(
     #[case] manifest: String,
     #[case] expected: bool,
 ) {
-    let mut config = tempfile::NamedTempFile::new().unwrap();
-    writeln!(config, "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{mesh}").unwrap();
+    let config = configuration(mesh);
     let config = config.path().to_str().unwrap();
     for command in ["lint", "preview"] {
         let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels, "--config", config], &manifest);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::claims::{channels, claimed_adapters, read_claims, uses_accelerators};
 use super::command::CommandSettings;
+use super::job_calls::MutualRole;
 use super::kueue::QuotaUnit;
 use super::network::shares_gid_table;
 use super::rdma;
@@ -38,6 +39,10 @@ pub struct JobContext {
     pub(super) other_machines: Option<Deviation>,
     /// Facts of each role, in the order of the roles.
     pub(super) roles: Vec<RoleRequests>,
+    /// Services in the namespace of the job that select its pods.
+    pub(super) services: BTreeSet<String>,
+    /// Roles with ports that require mTLS.
+    pub(super) mutual_roles: Vec<MutualRole>,
     /// Unit that Kueue counts, if the workload is in a queue.
     pub(super) queued: Option<QuotaUnit>,
 }

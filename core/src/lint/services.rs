@@ -1,9 +1,9 @@
 //! Services of the mesh: FP052 to FP055, FP058. Without the objects, which manifests or the cluster contain, nothing is
 //! concluded.
 
-use super::LintInput;
 use super::inbound::Inbound;
 use super::sink::FindingSink;
+use super::{LintInput, job_calls};
 use crate::finding::Severity;
 use crate::json;
 use crate::keys;
@@ -78,10 +78,14 @@ pub(super) fn direct_calls(input: &LintInput<'_>, findings: &mut FindingSink<'_>
     let (Some(objects), true) = (cluster.mesh.objects, is_direct(input)) else { return };
     let texts = texts(pod);
     let namespace = cluster.mesh.namespace;
+    let of_job = |service: &Service| {
+        let is_listed = input.job.is_some_and(|job| job.services.contains(&service.name));
+        is_listed && service.namespace == namespace || service.selects(pod)
+    };
     // Services of jobs connect their own pods.
     let is_candidate = |service: &&Service| {
         service.is_headless
-            && !service.selects(pod)
+            && !of_job(service)
             && !service.selects_by(workload::IDENTITY_LABELS)
             && objects.requires_mtls(service)
     };
@@ -99,6 +103,7 @@ pub(super) fn direct_calls(input: &LintInput<'_>, findings: &mut FindingSink<'_>
         let message = format!("headless Services require mTLS, which direct calls do not have: {others}");
         findings.push_as(Severity::Info, ANNOTATIONS, message);
     }
+    job_calls::check(input, &texts, findings);
 }
 
 /// Returns true if the pod's connections to addresses of pods bypass Envoy.

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{PodReport, Preview};
+use super::{INDEPENDENT, PodReport, Preview};
 use crate::config::CheckId;
 use crate::finding::Finding;
 use crate::gang::GangView;
+use crate::json;
 use crate::lint::{
-    LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, mesh_findings, unknown_claims,
+    DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, PatchedRole, UNKNOWN_CLAIMS, lint_selected,
+    mesh_findings, unknown_claims,
 };
 use crate::mutate::{Outcome, RuleOutcome, Snapshot, excluded, lint_input, mutate_and_apply};
-use crate::pod::Pod;
+use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload::RolePod;
 
@@ -37,7 +39,7 @@ impl Preview {
         // Without the watch, all claims are unknown.
         let is_selected = |check| !MESH.contains(&check) && (check != UNKNOWN_CLAIMS || settings.resource_claims);
         let mut findings = lint_selected(&input, &settings.lint, is_selected);
-        findings.extend(mesh_findings(&LintInput { rules, ..after }, &settings.lint));
+        findings.extend(mesh_findings(&LintInput { job: Some(&report.job), role, rules, ..after }, &settings.lint));
         // The workload is complete only when its document is previewed.
         findings.extend(report.lint.iter().filter(|finding| is_training(finding)).cloned());
         findings.sort_by_key(|finding| (finding.severity, finding.code));
@@ -72,6 +74,31 @@ impl Preview {
         }
     }
 
+    /// Returns the facts of the whole `workload`, with the decisions about the pods of its roles, and these pods after the
+    /// patch.
+    pub(super) fn job_context(
+        &self,
+        workload: &Value,
+        namespace: &str,
+        roles: &[RolePod],
+        outcomes: &[(Outcome, Value)],
+    ) -> JobContext {
+        let facts = self.facts.view(namespace, None);
+        let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
+        let job = JobContext::from_pods(pods, facts.claims).with_workload(workload);
+        if json::text(workload, "kind") == Some(INDEPENDENT) {
+            return job;
+        }
+        let labels = self.context.labels(namespace);
+        let decided = roles.iter().zip(outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, &outcome.rules));
+        let patched = roles.iter().zip(outcomes).map(|(role, (_, patched))| {
+            let pod = Pod::new(patched);
+            let injection = predict_injection(pod, namespace, labels);
+            PatchedRole { name: &role.name, replicas: role.replicas, pod, injection }
+        });
+        job.with_decisions(&decided.collect::<Vec<_>>()).with_mesh(patched, facts.mesh)
+    }
+
     /// Returns the findings about the mesh for the pod of `role`, after the patch, with the decisions of the rules.
     pub(super) fn mesh_findings(
         &self,
@@ -79,10 +106,12 @@ impl Preview {
         patched: &Value,
         namespace: &str,
         rules: &[RuleOutcome],
+        job: &JobContext,
     ) -> Vec<Finding> {
         let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
         let input = lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot);
-        mesh_findings(&LintInput { rules, ..input }, &self.config.fabric.lint)
+        let input = LintInput { job: Some(job), role: Some(&role.name), rules, ..input };
+        mesh_findings(&input, &self.config.fabric.lint)
     }
 
     /// Returns the snapshot for a pod of a new job.

@@ -9,7 +9,7 @@ use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
 use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
-use trainmesh_core::lint::{JobContext, LintInput, lint_selected, warning_line};
+use trainmesh_core::lint::{JobContext, LintInput, PatchedRole, lint_selected, warning_line};
 use trainmesh_core::mesh_objects::{MeshObjects, MeshView};
 use trainmesh_core::mutate::{Reason, RuleId, RuleOutcome, Verdict};
 use trainmesh_core::pod::{Pod, predict_injection};
@@ -193,7 +193,13 @@ impl Scenario {
         let labels = json!({"kueue.x-k8s.io/queue-name": "queue"});
         let workload =
             self.queued.map(|kind| json!({"kind": kind, "metadata": {"labels": labels}})).unwrap_or_default();
-        let job = job.map(|job| job.with_workload(&workload));
+        let patched_role = |(name, pod)| {
+            let pod = Pod::new(pod);
+            let injection = predict_injection(pod, "team-a", &self.labels);
+            PatchedRole { name, replicas: Some(1), pod, injection }
+        };
+        let roles = [("own", &self.pod)].into_iter().chain(self.others.iter().flatten().map(|other| ("other", other)));
+        let job = job.map(|job| job.with_workload(&workload).with_mesh(roles.map(patched_role), cluster.mesh));
         let input = LintInput {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),
@@ -202,7 +208,7 @@ impl Scenario {
             profile: self.profile.as_ref(),
             cluster,
             member: workload::identify(pod),
-            role: None,
+            role: Some("own"),
             replicas: self.replicas,
             job: job.as_ref(),
             workload: None,

@@ -133,6 +133,75 @@ fn fp054_is_information_if_the_pod_does_not_name_the_service() {
     assert_eq!(severity(""), Some(Severity::Info));
 }
 
+/// Returns a pod of the role `server` of a `JobSet`, whose Envoy captures port 8000.
+fn server(annotations: &str) -> String {
+    format!(
+        "{{metadata: {{labels: {{app: server, jobset.sigs.k8s.io/jobset-name: rl-2, jobset.sigs.k8s.io/replicatedjob-name: server}}, \
+          annotations: {{jobset.sigs.k8s.io/global-replicas: '2', {annotations}}}}}, \
+          spec: {{hostname: rl-2-server-0-0, containers: [{{name: server}}]}}}}"
+    )
+}
+
+/// Returns a pod with direct traffic and this container, beside [`server`].
+fn beside_server(url: &str, mode: &str) -> Scenario {
+    let container = format!("args: ['--reward={url}']");
+    let server = server("traffic.sidecar.istio.io/includeInboundPorts: '8000'");
+    direct(&container, &[peer_authentication(mode)]).beside(&server)
+}
+
+#[rstest]
+#[case::of_a_pod(
+    "http://rl-2-server-0-0.rl-2:8000/v1",
+    "STRICT",
+    Some("rl-2-server-0-0.rl-2:8000: other requires mTLS, which direct calls do not have")
+)]
+#[case::of_another_pod(
+    "rl-2-server-1-0.rl-2.team-a.svc:8000",
+    "STRICT",
+    Some("rl-2-server-1-0.rl-2.team-a.svc:8000: other requires mTLS, which direct calls do not have")
+)]
+#[case::another_port("http://rl-2-server-0-0.rl-2:8001", "STRICT", None)]
+#[case::no_port("rl-2-server-0-0.rl-2", "STRICT", None)]
+#[case::permissive("http://rl-2-server-0-0.rl-2:8000", "PERMISSIVE", None)]
+#[case::another_role("http://rl-2-learner-0-0.rl-2:8000", "STRICT", None)]
+#[case::another_job("http://rl-3-server-0-0.rl-3:8000", "STRICT", None)]
+#[case::a_service_of_the_job("http://rl-2-server:8000", "STRICT", None)]
+fn fp054_calls_within_a_job(#[case] url: &str, #[case] mode: &str, #[case] expected: Option<&str>) {
+    check("FP054", beside_server(url, mode), expected);
+}
+
+/// The Service of Ray's head is headless.
+#[test]
+fn fp054_calls_of_the_head_of_ray() {
+    const HEAD: &str = "{metadata: {labels: {ray.io/is-ray-node: 'yes', ray.io/cluster: tune, ray.io/node-type: head}, \
+                        annotations: {traffic.sidecar.istio.io/includeInboundPorts: '8265'}}, spec: {containers: [{name: ray}]}}";
+    let scenario = |head: &str| {
+        direct("args: ['http://tune-head-svc.team-a:8265']", &[peer_authentication("STRICT")]).beside(head)
+    };
+    check(
+        "FP054",
+        scenario(HEAD),
+        Some("tune-head-svc.team-a:8265: other requires mTLS, which direct calls do not have"),
+    );
+    check("FP054", scenario(&HEAD.replace("node-type: head", "node-type: worker")), None);
+}
+
+#[test]
+fn fp054_calls_within_a_job_by_a_headless_service() {
+    const CALL: &str = "args: ['--reward=http://web:8000']";
+    let scenario = |service: String, annotations: &str| {
+        direct(CALL, &[service, peer_authentication("STRICT")]).beside(&server(annotations))
+    };
+    let message = Some("web:8000: other requires mTLS, which direct calls do not have");
+    let (selector, port) = ("jobset.sigs.k8s.io/jobset-name: rl-2", "{port: 8000}");
+    let captured = "traffic.sidecar.istio.io/includeInboundPorts: '8000'";
+    check("FP054", scenario(headless("web", selector, port), captured), message);
+    check("FP054", scenario(headless("web", "app: server", port), captured), message);
+    check("FP054", scenario(headless("web", "app: server", port), &captured.replace("8000", "8001")), None);
+    check("FP054", scenario(service("web", selector, port), captured), None);
+    check("FP054", scenario(headless("web", selector, port), "traffic.sidecar.istio.io/includeInboundPorts: ''"), None);
+}
+
 /// A pod that has the annotations already is not changed, and has no mark.
 #[test]
 fn fp054_applies_to_pods_that_were_direct_before() {

@@ -64,10 +64,11 @@ spec:
     Check {
         id: MESH[2],
         severity: Severity::Warning,
-        title: "direct calls to a headless Service that requires mTLS",
+        title: "direct calls to pods that require mTLS",
         why: "With direct traffic, connections to addresses of pods bypass Envoy, and therefore also those to headless \
               Services. Pods that require mTLS reject them. If the pod does not name the Service, but may find it in its \
-              namespace, the severity is information.",
+              namespace, the severity is information. Another pod of the same job, whose host name and port a manifest \
+              names, requires mTLS on the ports that it declares, except those of the job.",
         fix: "give the Service a cluster IP, or set the mode of its port to PERMISSIVE",
         example: Example {
             given: "in a namespace with Istio injection, with the headless Service `db` in the namespace `data`, whose pods require \
