@@ -1,21 +1,34 @@
 //! Findings about a workload that another finding about it explains. They become warnings, so that the cause comes first, or are
 //! left out.
 
-use super::{Diagnosis, DiagnosisCode, Layer};
+use super::{Diagnosis, DiagnosisCode};
 use crate::finding::Severity;
 
 /// Findings about containers that fail, for any reason.
 const FAILURES: [DiagnosisCode; 2] = [DiagnosisCode::CrashLoop, DiagnosisCode::RankFailed];
-/// Causes by which no process group forms: the ranks fail at their time-out, or at once.
-const NO_GROUP: [DiagnosisCode; 8] = [
+/// Causes by which no process group forms: the ranks fail at their time-out, or at once. None of them is the effect of a rank
+/// that fails.
+const NO_GROUP: [DiagnosisCode; 6] = [
     DiagnosisCode::SettingsDiffer,
     DiagnosisCode::RanksCollide,
     DiagnosisCode::MasterUnresolvable,
     DiagnosisCode::ServiceMissesMaster,
     DiagnosisCode::ServicePortClosed,
-    DiagnosisCode::MasterNotReady,
-    DiagnosisCode::StoreLost,
     DiagnosisCode::EtcdWithoutV2,
+];
+/// Causes in the log of a rank by which it terminates. Others make a job slow, such as a network over TCP.
+const FATAL_LINES: [DiagnosisCode; 11] = [
+    DiagnosisCode::NetworksDiffer,
+    DiagnosisCode::NcclVersionsDiffer,
+    DiagnosisCode::NoSocketInterface,
+    DiagnosisCode::BootstrapUnreachable,
+    DiagnosisCode::LockedMemoryTooSmall,
+    DiagnosisCode::WrongGid,
+    DiagnosisCode::FabricTimeout,
+    DiagnosisCode::SharedMemoryTooSmall,
+    DiagnosisCode::NetPluginMissing,
+    DiagnosisCode::AcceleratorShared,
+    DiagnosisCode::CollectiveTimeout,
 ];
 
 /// Lowers the severity of failures among the findings about one workload that others of them explain.
@@ -31,14 +44,16 @@ pub(super) fn lower(found: &mut [Diagnosis]) {
 /// Returns true if `cause` explains a failure: its ranks form no group, or the log of each of its pods shows the cause.
 fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
     let is_named = |pod: &str| cause.evidence.iter().any(|evidence| evidence.object == pod);
-    match cause.code.layer() {
-        Layer::Rendezvous => NO_GROUP.contains(&cause.code),
-        Layer::Transport => {
-            cause.finding.severity == Severity::Error
-                && failure.more_evidence == 0
-                && failure.evidence.iter().all(|evidence| is_named(&evidence.object))
+    match cause.code {
+        // A pod with a container that crashes is not ready.
+        DiagnosisCode::MasterNotReady => !failure.evidence.iter().any(|evidence| is_named(&evidence.object)),
+        // The member with the store may have terminated because a peer failed.
+        DiagnosisCode::StoreLost => failure.evidence.iter().all(|evidence| evidence.time >= cause.since),
+        code if NO_GROUP.contains(&code) => true,
+        code if FATAL_LINES.contains(&code) => {
+            failure.more_evidence == 0 && failure.evidence.iter().all(|evidence| is_named(&evidence.object))
         }
-        Layer::Kubernetes | Layer::Mesh | Layer::Mpi | Layer::Fabric => false,
+        _ => false,
     }
 }
 

@@ -32,7 +32,7 @@ impl Diagnosis {
     /// Returns the finding as JSON. The names of shared fields are those of lint.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Self { code, finding, workload, recovery, evidence, more_evidence, waste } = self;
+        let Self { code, finding, workload, recovery, evidence, more_evidence, waste, since: _ } = self;
         let Finding { code: id, severity, message, fix, link, .. } = finding;
         let waste = waste.map(|Waste { accelerators, accelerator_seconds, .. }| {
             json!({"accelerators": accelerators, "acceleratorSeconds": accelerator_seconds})

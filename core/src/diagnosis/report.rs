@@ -49,6 +49,8 @@ pub struct Diagnosis {
     pub more_evidence: usize,
     /// Accelerators that are idle because of it.
     pub waste: Option<Waste>,
+    /// Time at which the problem began, where it decides which failures are consequences.
+    pub(super) since: Option<Timestamp>,
 }
 
 /// Name of a workload.
@@ -97,7 +99,7 @@ impl Diagnosis {
             line: None,
             source: None,
         };
-        Self { code, finding, workload, recovery, evidence: Vec::new(), more_evidence: 0, waste: None }
+        Self { code, finding, workload, recovery, evidence: Vec::new(), more_evidence: 0, waste: None, since: None }
     }
 
     /// Adds evidence, up to the limit.
@@ -123,6 +125,11 @@ impl Diagnosis {
     pub(super) fn concerns(&self, workload: &WorkloadName) -> bool {
         let name = workload.to_string();
         self.workload == *workload || self.evidence.iter().any(|evidence| evidence.object == name)
+    }
+
+    /// Sets the time at which the problem began.
+    pub(super) fn with_since(self, since: Option<Timestamp>) -> Self {
+        Self { since, ..self }
     }
 
     /// Replaces the fix by that of a special case.

@@ -80,6 +80,13 @@ const UNKNOWN_CLAIM: &str = "E ClaimNotAllocated unknown";
 #[case::not_needed(claiming(template(), created(None), NO_CPU, &[]), &[PENDING])]
 #[case::no_device(claiming(template(), created(Some("a")), NO_DEVICE, &[free("a")]), &["W ClaimNotAllocated unknown"])]
 #[case::no_class(claiming(named(), json!(null), Some("request gpu: device class x does not exist"), &[free("a")]), &["W ClaimNotAllocated unknown"])]
+#[case::volume(
+    claiming(named(), json!(null), Some("0/1 nodes are available: persistentvolumeclaim \"data\" not found."), &[free("a")]), &[PENDING]
+)]
+#[case::claim_in_use(
+    claiming(named(), json!(null), Some("0/1 nodes are available: 1 resourceclaim in use."), &[free("a")]),
+    &["W ClaimNotAllocated unknown"]
+)]
 #[case::another_cause(claiming(named(), json!(null), NO_CPU, &[free("a")]), &[PENDING])]
 #[case::allocated(claiming(named(), json!(null), NO_DEVICE, &[allocated("a")]), &[PENDING])]
 #[case::a_peer_has_a_device(
@@ -88,8 +95,24 @@ const UNKNOWN_CLAIM: &str = "E ClaimNotAllocated unknown";
 #[case::a_peer_has_a_device_and_the_claim_is_missing(
     [claiming(named(), json!(null), NO_DEVICE, &[free("b")]), vec![rank(1)]].concat(), &[UNKNOWN_CLAIM]
 )]
+#[case::the_launcher_has_a_node(launched(), &["W ClaimNotAllocated unknown"])]
 fn claims(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+/// An MPI job whose launcher, which claims no device, has a node.
+fn launched() -> Vec<Value> {
+    let mut objects = claiming(named(), json!(null), NO_DEVICE, &[free("a")]);
+    let of_job = |pod: Value, role: &str| {
+        let labels = json!({"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-role": role,
+            "training.kubeflow.org/replica-type": null});
+        let owner =
+            json!([{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "llama", "controller": true}]);
+        with(pod, json!({"metadata": {"name": format!("llama-{role}"), "labels": labels, "ownerReferences": owner}}))
+    };
+    let worker = objects.pop().unwrap();
+    objects.extend([of_job(rank(1), "launcher"), of_job(worker, "worker")]);
+    objects
 }
 
 /// Returns three ranks of which rank 1 has another revision.

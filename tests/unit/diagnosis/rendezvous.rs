@@ -1,6 +1,7 @@
 //! The process group of a job. Each case has one fault, or none.
 
 mod address;
+mod consequences;
 mod members;
 mod restarts;
 mod store;

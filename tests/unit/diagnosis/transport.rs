@@ -11,6 +11,7 @@ use trainmesh_core::diagnosis::{
 use super::objects::{NOW, START, ago, rank, with};
 
 const INFINIBAND: &str = "node-0:12:34 [0] NCCL INFO Using network IB";
+const WARNING: &str = "node-0:12:34 [0] misc/ibvwrap.cc:123 NCCL WARN";
 const TCP: &str = "node-1:12:34 [0] NCCL INFO Using network Socket";
 const NO_ADAPTER: &str = "node-1:12:34 [0] NCCL INFO NET/IB : No device found.";
 /// Logged with and without an adapter.
@@ -274,6 +275,9 @@ const GLOO: &str = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unboun
 #[case::receive(GLOO, true)]
 #[case::send("Timed out waiting 1800000ms for send operation to complete", true)]
 #[case::another_message("Timed out waiting for the peers", false)]
+#[case::another_library("Timed out waiting for operation to complete", false)]
+#[case::another_unit("Timed out waiting 30s for recv operation to complete", false)]
+#[case::another_operation("Timed out waiting 30000ms for the operation to complete", false)]
 fn operations_of_gloo(#[case] line: &str, #[case] is_timeout: bool) {
     let found = [
         "CollectiveTimeout a collective operation timed out; no time-out in the log of worker-0: look there first",
@@ -298,9 +302,23 @@ fn failed() -> Vec<Value> {
 #[case::another_rank_waited(["step 1", GLOO], &["E RankFailed", "E CollectiveTimeout"])]
 #[case::interface(["NCCL WARN Bootstrap : no socket interface found", ""], &["E NoSocketInterface", "W RankFailed"])]
 #[case::warning(["Connection closed by peer [10.0.0.1]:1", ""], &["E RankFailed", "W PeerLost"])]
+#[case::memory([&format!("{WARNING} Call to ibv_reg_mr failed with error Cannot allocate memory"), ""],
+    &["E LockedMemoryTooSmall", "W RankFailed"])]
+#[case::gid([&format!("{WARNING} Call to ibv_modify_qp failed with error Invalid argument"), ""], &["E WrongGid", "W RankFailed"])]
+#[case::switch([&format!("{WARNING} NET/IB : Got completion from peer 10.0.0.1 with status=12 opcode=0"), ""],
+    &["E FabricTimeout", "W RankFailed"])]
+#[case::shared_memory([&format!("{WARNING} Error: failed to extend /dev/shm/nccl-1 to 4 bytes"), ""],
+    &["E SharedMemoryTooSmall", "W RankFailed"])]
+#[case::plugin([&format!("{WARNING} Failed to initialize any NET plugin"), ""], &["E NetPluginMissing", "W RankFailed"])]
+#[case::accelerator([&format!("{WARNING} Duplicate GPU detected : rank 0 and rank 1"), ""], &["E AcceleratorShared", "W RankFailed"])]
+#[case::slow([TCP, TCP], &["E RankFailed", "E RankOnTcp"])]
 fn failures_with_a_cause_in_the_log(#[case] logs: [&str; 2], #[case] expected: &[&str]) {
     let logs = logs.map(|line| format!("{INFINIBAND}\n{line}"));
-    let report = report(&failed(), &[&logs[0], &logs[1]]);
+    let mut pods = failed();
+    for pod in &mut pods {
+        pod["spec"]["containers"][0]["resources"]["limits"]["rdma/ib"] = 8.into();
+    }
+    let report = report(&pods, &[&logs[0], &logs[1]]);
     let found = report.diagnoses.iter().map(|found| {
         let severity = serde_json::to_value(found.finding.severity).unwrap();
         format!("{} {}", severity.as_str().unwrap(), found.code.code())

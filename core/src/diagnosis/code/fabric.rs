@@ -14,7 +14,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::ClaimNotAllocated,
         severity: Severity::Error,
-        proof: "a pod without a node for 5 minutes names a ResourceClaim that is not among those of the namespace, or its claim has not been created from the template; a warning for a claim without `status.allocation`, if the message of the scheduler is about claims or device classes, and no other pod of the job has a node",
+        proof: "a pod without a node for 5 minutes names a ResourceClaim that is not among those of the namespace, or its claim has not been created from the template; a warning for a claim without `status.allocation`, if the message of the scheduler is about claims or device classes, and no rank of the job has a node",
         fix: "check the name of the claim or template, the DeviceClass and its selectors, and that the driver offers devices: kubectl get resourceslices -o yaml",
         link: "docs/diagnose.md#claimnotallocated",
     },

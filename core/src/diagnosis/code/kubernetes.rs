@@ -21,7 +21,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::CrashLoop,
         severity: Severity::Error,
-        proof: "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; a warning until the third restart, because the first connections of a job may fail; and a warning if the process group cannot form, or the log shows the cause",
+        proof: "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; a warning until the third restart, because the first connections of a job may fail; and a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
         fix: "read the log of the last run: kubectl logs --previous",
         link: "docs/diagnose.md#crashloop",
     },
@@ -35,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankFailed,
         severity: Severity::Error,
-        proof: "a main container has terminated with a code other than 0 for one minute, its restart policy does not restart it, and other ranks run; not if a newer pod has the same role and index, nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form, or the log shows the cause",
+        proof: "a main container has terminated with a code other than 0 for one minute, its restart policy does not restart it, and other ranks run; not if a newer pod has the same role and index, nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
         fix: "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure or ExitCode",
         link: "docs/diagnose.md#rankfailed",
     },

@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::CollectiveTimeout,
         severity: Severity::Error,
-        proof: "PyTorch logs `Watchdog caught collective operation timeout`, or Gloo `Timed out waiting … operation to complete`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
+        proof: "PyTorch logs `Watchdog caught collective operation timeout`, or Gloo `Timed out waiting …ms for recv operation to complete`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
         fix: "look at the ranks that are behind, or that logged no time-out: an exception, a slow checkpoint or data loader, a different code path; TORCH_NCCL_TRACE_BUFFER_SIZE records the last operations",
         link: "docs/diagnose.md#collectivetimeout",
     },

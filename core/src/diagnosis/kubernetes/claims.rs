@@ -8,8 +8,9 @@ use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
 
-/// Parts of the scheduler's messages about claims, as in `cannot allocate all claims`, and about their classes.
-const ABOUT_CLAIMS: [&str; 2] = ["claim", "device class"];
+/// Parts of the scheduler's messages about claims for devices and their classes. Those about volumes contain
+/// `persistentvolumeclaim`.
+const ABOUT_CLAIMS: [&str; 3] = ["resourceclaim", "allocate all claims", "device class"];
 
 /// Problem of a claim of a pod.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +29,9 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRe
         unscheduled.iter().filter_map(|pod| Some((*pod, problem(pod, context)?))).collect();
     let definite = waiting.iter().find(|(_, problem)| problem.is_definite());
     let (_, first) = *definite.or_else(|| waiting.first())?;
-    let has_scheduled = job.active().any(PodRecord::is_scheduled);
+    let has_scheduled = job.active().any(|pod| pod.is_rank() && pod.is_scheduled());
     if !first.is_definite() && has_scheduled {
-        // Other pods of the job got their devices, so that the gang is the better explanation.
+        // Other ranks of the job got their devices, so that the gang is the better explanation.
         return None;
     }
     let pods: Vec<&PodRecord> = waiting.iter().map(|(pod, _)| *pod).collect();

@@ -37,7 +37,8 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     let field = container.status_field("lastState.terminated");
     let evidence = [Evidence::new(host.pod.title(), field, &ended.summary(), Some(lost))];
     let diagnosis = Diagnosis::new(DiagnosisCode::StoreLost, job.workload_name(), recovery, &message);
-    found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&[host.pod], Some(lost), context.now)));
+    let waste = job.waste(&[host.pod], Some(lost), context.now);
+    found.push(diagnosis.with_evidence(evidence).with_since(Some(lost)).with_waste(waste));
 }
 
 /// Reports an etcd that has no running pod, or does not serve the API of torchrun.
@@ -99,10 +100,18 @@ impl Report<'_, '_> {
     fn etcd(&self, code: DiagnosisCode, lost: Option<Timestamp>, message: &str) -> Diagnosis {
         let Self { job, group, context } = self;
         let members: Vec<&PodRecord> = group.members.iter().map(|member| member.pod).collect();
-        let started = group.members.iter().filter_map(container_started).max();
-        let has_formed = |lost: Timestamp| started.is_some_and(|started| lost.duration_since(started) >= FORMATION);
-        // Agents that exit without their store restart until they find it again.
-        let exits = |lost: Timestamp| group.members.iter().any(|member| has_exited(member, lost));
+        let started = || group.members.iter().filter_map(container_started);
+        let has_formed = |lost: Timestamp| {
+            let formed = started().filter(|started| *started < lost).max();
+            formed.is_some_and(|started| lost.duration_since(started) >= FORMATION)
+        };
+        // Agents that exit without their store restart until they find it again. One that exits for another reason decides
+        // nothing about those that run on.
+        let exits = |lost: Timestamp| {
+            let has_exited = group.members.iter().any(|member| has_exited(member, lost));
+            has_exited && !started().any(|started| started < lost)
+        };
+        let started = started().max();
         let recovery = match lost.filter(|lost| has_formed(*lost) || exits(*lost)) {
             Some(lost) if exits(lost) => obstacle(job, &members).unwrap_or(Recovery::AgentsRestart),
             Some(lost) => recovery(job, &members, lost, context),
@@ -110,7 +119,11 @@ impl Report<'_, '_> {
             None => Recovery::StoreAwaited,
         };
         let since = lost.max(started);
-        Diagnosis::new(code, job.workload_name(), recovery, message).with_waste(job.waste(&members, since, context.now))
+        Diagnosis::new(code, job.workload_name(), recovery, message).with_since(lost).with_waste(job.waste(
+            &members,
+            since,
+            context.now,
+        ))
     }
 }
 

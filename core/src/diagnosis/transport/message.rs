@@ -60,8 +60,10 @@ const KNOWN: [(&[&str], DiagnosisCode); 18] = [
     (&["Duplicate GPU detected"], DiagnosisCode::AcceleratorShared),
 ];
 
-/// Text before and after the time in Gloo's message about an operation that timed out.
-const GLOO: (&str, &str) = ("Timed out waiting ", " operation to complete");
+/// Text before the duration in Gloo's message about an operation that timed out.
+const GLOO: &str = "Timed out waiting ";
+/// Text after the duration.
+const GLOO_OPERATIONS: [&str; 2] = ["recv operation to complete", "send operation to complete"];
 /// Text after which PyTorch's watchdog describes the operation.
 const WATCHDOG: &str = "Watchdog caught collective operation timeout: ";
 
@@ -141,10 +143,14 @@ fn group(prefix: &str) -> Option<&str> {
     Some(group.trim())
 }
 
-/// Returns true for `Timed out waiting 1800000ms for recv operation to complete`.
+/// Returns true for `Timed out waiting 1800000ms for recv operation to complete`. Without a duration, the message is one of
+/// another library.
 fn has_timed_out_in_gloo(text: &str) -> bool {
-    let (before, after) = GLOO;
-    text.split_once(before).is_some_and(|(_, operation)| operation.trim_end().ends_with(after))
+    let after = text.split_once(GLOO).and_then(|(_, after)| after.split_once("ms for "));
+    after.is_some_and(|(duration, operation)| {
+        let is_duration = !duration.is_empty() && duration.bytes().all(|byte| byte.is_ascii_digit());
+        is_duration && GLOO_OPERATIONS.contains(&operation.trim_end())
+    })
 }
 
 /// Returns the peer in the messages of Gloo and NCCL about a connection that was closed.

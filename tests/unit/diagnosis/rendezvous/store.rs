@@ -8,7 +8,7 @@ use super::super::objects::{START, ago, node, rank_of, with};
 use super::{job_of, job_with, set};
 
 /// Returns the job with a dynamic rendezvous.
-fn dynamic(objects: Vec<Value>, backend: &str, endpoint: &str) -> Vec<Value> {
+pub fn dynamic(objects: Vec<Value>, backend: &str, endpoint: &str) -> Vec<Value> {
     let mut objects = objects;
     for pod in &mut objects[..3] {
         *pod = set(pod.clone(), &[("PET_RDZV_BACKEND", backend), ("PET_RDZV_ENDPOINT", endpoint)]);
@@ -32,7 +32,7 @@ fn running() -> Value {
     json!({"running": {"startedAt": START}})
 }
 
-fn with_etcd(image: &str, arguments: &[&str]) -> Vec<Value> {
+pub fn with_etcd(image: &str, arguments: &[&str]) -> Vec<Value> {
     let etcd = etcd(image, arguments, running(), "True", 3600);
     [dynamic(job_with(0, json!({})), "etcd-v2", "etcd:2379"), etcd].concat()
 }
@@ -52,7 +52,7 @@ fn versions(#[case] image: &str, #[case] arguments: &[&str], #[case] expected: &
 }
 
 /// etcd is not ready since `lost` seconds, and the agents have run for `age`.
-fn down(lost: i64, age: i64) -> Vec<Value> {
+pub fn down(lost: i64, age: i64) -> Vec<Value> {
     let state = json!({"waiting": {"reason": "ContainerCreating"}});
     let etcd = etcd("quay.io/coreos/etcd:v3.3.10", &[], state, "False", lost);
     let started = json!({"status": {"containerStatuses": [{"name": "pytorch", "ready": true, "state": {"running": {"startedAt": ago(age)}}}]}});
@@ -104,6 +104,21 @@ fn agents_exit_without_their_store(#[case] objects: Vec<Value>, #[case] expected
     check(&objects, expected);
 }
 
+/// Like [`crashed`], but only one of the agents has exited.
+fn partly_crashed(lost: i64) -> Vec<Value> {
+    let mut objects = down(lost, 3600);
+    objects[1] = crashed(lost, 9)[1].clone();
+    objects
+}
+
+/// One agent that exits does not prove that the monitor of the others works.
+#[rstest]
+#[case::soon(partly_crashed(60), &["E StoreLost yes", "W CrashLoop unknown"])]
+#[case::for_long(partly_crashed(1800), &["E StoreLost unknown", "W CrashLoop unknown"])]
+fn one_agent_exits_without_its_store(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
 #[test]
 fn an_etcd_outside_of_the_cluster_is_not_visible() {
     check(&dynamic(job_with(0, json!({})), "etcd", "etcd.example.com:2379"), &[]);
@@ -114,7 +129,7 @@ fn a_missing_service_of_etcd() {
     check(&dynamic(job_with(0, json!({})), "etcd", "etcd:2379"), &["E StoreLost unknown"]);
 }
 
-fn restarted(lost: i64) -> Value {
+pub fn restarted(lost: i64) -> Value {
     let ended = json!({"exitCode": 1, "startedAt": ago(3600), "finishedAt": ago(lost)});
     json!({"status": {"containerStatuses": [{"name": "pytorch", "ready": true, "restartCount": 1,
         "state": {"running": {"startedAt": ago(lost - 5)}}, "lastState": {"terminated": ended}}]}})
