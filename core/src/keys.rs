@@ -58,6 +58,8 @@ pub const DATAPLANE_MODE: &str = "istio.io/dataplane-mode";
 pub const INJECT_TEMPLATES: &str = "inject.istio.io/templates";
 /// Pod annotation that the ambient mesh sets when it redirects the pod's traffic.
 pub const AMBIENT_REDIRECTION: &str = "ambient.istio.io/redirection";
+/// Label of the pods of Kubeflow's notebooks.
+pub const NOTEBOOK: &str = "notebook-name";
 /// Pod annotation that moves pilot-agent's status port.
 pub const STATUS_PORT: &str = "status.sidecar.istio.io/port";
 /// Prefix of the annotations that configure which traffic Envoy captures.

@@ -11,6 +11,14 @@ pub const VOLCANO_GROUP: &str = "scheduling.k8s.io/group-name";
 pub const VOLCANO_TASK: &str = "volcano.sh/task-spec";
 /// Label by which a pod joins a `PodGroup` of the coscheduling plugin.
 pub const COSCHEDULING_GROUP: &str = "scheduling.x-k8s.io/pod-group";
+/// Annotation by which a pod joins a `PodGroup` of KAI-Scheduler.
+pub const KAI_GROUP: &str = "pod-group-name";
+/// Label by which a pod joins a `PodGroup` of Koordinator.
+pub const KOORDINATOR_GROUP: &str = "pod-group.scheduling.sigs.k8s.io";
+/// Labels with the name of a `PodGroup`.
+pub const GROUP_LABELS: [&str; 2] = [COSCHEDULING_GROUP, KOORDINATOR_GROUP];
+/// Annotations with the name of a `PodGroup`.
+pub const GROUP_ANNOTATIONS: [&str; 2] = [VOLCANO_GROUP, KAI_GROUP];
 /// Field by which a pod joins a `PodGroup` of Kubernetes, below `spec`.
 pub const NATIVE_GROUP: [&str; 2] = ["schedulingGroup", "podGroupName"];
 /// Annotation with the name of a Koordinator gang.
@@ -64,11 +72,11 @@ const KEYS: [KeyPlace; 17] = [
     Label("kueue.x-k8s.io/managed"),
     Annotation("kueue.x-k8s.io/workload"),
     Annotation("kueue.x-k8s.io/pod-suspending-parent"),
-    Annotation("pod-group-name"),
+    Annotation(KAI_GROUP),
     Annotation(YUNIKORN_TASK_GROUP),
     Annotation(YUNIKORN_TASK_GROUPS),
     Annotation(KOORDINATOR_NAME),
-    Label("pod-group.scheduling.sigs.k8s.io"),
+    Label(KOORDINATOR_GROUP),
     Label("pod-group.scheduling.sigs.k8s.io/name"),
     Spec(&NATIVE_GROUP),
     Spec(&["schedulingGroup"]),

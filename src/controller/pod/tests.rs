@@ -5,6 +5,8 @@ use kube::core::{ObjectList, WatchEvent};
 use serde_json::{Map, Value, json};
 
 use super::*;
+use trainmesh_core::diagnosis::WorkloadClass;
+use trainmesh_core::gang::key;
 use trainmesh_core::keys;
 use trainmesh_core::workload;
 
@@ -27,8 +29,7 @@ const WORDS: [&str; 16] = [
     "15020",
 ];
 
-const ANNOTATIONS: [&str; 12] = [
-    "pod-group-name",
+const ANNOTATIONS: [&str; 11] = [
     keys::APPLIED,
     keys::REFUSED,
     keys::FABRIC_REVISION,
@@ -116,8 +117,9 @@ impl PodGenerator {
 
     fn metadata(&mut self) -> Value {
         let labels: fn(&mut Self) -> Value = |random| {
-            let own = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, "team", "notebook-name"];
-            let keys: Vec<&str> = own.into_iter().chain(workload::IDENTITY_LABELS.iter().copied()).collect();
+            let own = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, "team", keys::NOTEBOOK];
+            let known = key::GROUP_LABELS.iter().chain(workload::IDENTITY_LABELS).copied();
+            let keys: Vec<&str> = own.into_iter().chain(known).collect();
             random.map(&keys, Self::word)
         };
         self.object(&[
@@ -128,7 +130,8 @@ impl PodGenerator {
             ("deletionTimestamp", |random| if random.once_in(3) { random.word() } else { Value::Null }),
             ("labels", labels),
             ("annotations", |random| {
-                let mut annotations = random.map(&ANNOTATIONS, Self::annotation);
+                let keys: Vec<&str> = ANNOTATIONS.into_iter().chain(key::GROUP_ANNOTATIONS).collect();
+                let mut annotations = random.map(&keys, Self::annotation);
                 if random.once_in(3) {
                     annotations[keys::APPLIED] = json!("mesh.hold,fabric=ib");
                     annotations[keys::FABRIC_REVISION] = json!("0123456789ab");
@@ -257,6 +260,26 @@ fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
         uses += usize::from(watched.accelerators.is_some());
     }
     assert!(members > 0 && uses > 0, "some pods belong to a gang, and some use accelerators");
+}
+
+/// The class of a bare pod follows from the keys by which it joins a `PodGroup`.
+#[test]
+fn each_key_of_a_gang_is_decoded() {
+    let class = |metadata: Value| {
+        let limits = json!({"limits": {"nvidia.com/gpu": "8"}});
+        let pod = json!({"metadata": metadata, "spec": {"restartPolicy": "Never", "schedulerName": "kai-scheduler",
+            "containers": [{"name": "main", "resources": limits}]}});
+        let watched: WatchedPod = serde_json::from_str(&pod.to_string()).unwrap();
+        watched.accelerators.map(|found| found.class)
+    };
+    assert_eq!(class(json!({})), Some(WorkloadClass::Unknown));
+    for label in key::GROUP_LABELS {
+        assert_eq!(class(json!({"labels": {(label): "g"}})), Some(WorkloadClass::Training), "{label}");
+    }
+    for annotation in key::GROUP_ANNOTATIONS {
+        assert_eq!(class(json!({"annotations": {(annotation): "g"}})), Some(WorkloadClass::Training), "{annotation}");
+    }
+    assert_eq!(class(json!({"labels": {(keys::NOTEBOOK): "n"}})), Some(WorkloadClass::Interactive));
 }
 
 /// A watch whose decoder fails restarts and fails again, so a field that is not read must not break it. Buffering the

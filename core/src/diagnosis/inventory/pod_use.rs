@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::super::PodWorkload;
 use super::super::snapshot::gang_key::GangKey;
-use super::super::snapshot::usage::NOTEBOOK;
 use super::class::{Sign, WorkloadClass};
 use crate::keys;
 use crate::lifecycle::{PodFacts, PodPhase};
@@ -67,7 +66,7 @@ impl AcceleratorUse {
         let policy = pod.spec().and_then(|spec| spec.get("restartPolicy")).and_then(Value::as_str);
         let signs = [
             Sign::of_kind(workload.kind(), is_training),
-            pod.label(NOTEBOOK).is_some().then_some(Sign::Notebook),
+            pod.label(keys::NOTEBOOK).is_some().then_some(Sign::Notebook),
             GangKey::read(pod).is_some().then_some(Sign::Gang),
             Some(Sign::of_policy(policy.is_none_or(|policy| policy == "Always"))),
         ];

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::condition::{ConditionRecord, conditions};
 use super::read::{name, time, truncate};
 use super::reference::{Reference, owners};
+use crate::gang::key;
 use crate::keys;
 use crate::pod::Pod;
 
@@ -89,22 +90,22 @@ impl GangKey {
             (GangApi::Native, native, "spec.schedulingGroup.podGroupName"),
             (
                 GangApi::Volcano,
-                pod.annotation("scheduling.k8s.io/group-name"),
+                pod.annotation(key::VOLCANO_GROUP),
                 "metadata.annotations[scheduling.k8s.io/group-name]",
             ),
             (
                 GangApi::Coscheduling,
-                pod.label("scheduling.x-k8s.io/pod-group"),
+                pod.label(key::COSCHEDULING_GROUP),
                 "metadata.labels[scheduling.x-k8s.io/pod-group]",
             ),
             (
                 GangApi::Kai,
-                pod.annotation("pod-group-name").filter(|_| scheduler == Some("kai-scheduler")),
+                pod.annotation(key::KAI_GROUP).filter(|_| scheduler == Some("kai-scheduler")),
                 "metadata.annotations[pod-group-name]",
             ),
             (
                 GangApi::Koordinator,
-                pod.label("pod-group.scheduling.sigs.k8s.io"),
+                pod.label(key::KOORDINATOR_GROUP),
                 "metadata.labels[pod-group.scheduling.sigs.k8s.io]",
             ),
         ];

@@ -10,8 +10,6 @@ use crate::pod::Pod;
 const MAX_VOLUMES: usize = 128;
 /// Maximum length of the annotation with the applied rules in bytes.
 const MAX_APPLIED: usize = 4 * 1024;
-/// Label of the pods of Kubeflow's notebooks.
-pub(in crate::diagnosis) const NOTEBOOK: &str = "notebook-name";
 
 /// The use of a pod.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +59,7 @@ impl UsageRecord {
             claims_devices: items(raw, "/spec/resourceClaims", 1).next().is_some(),
             has_volume_claim: items(raw, "/spec/volumes", MAX_VOLUMES)
                 .any(|volume| volume.get("persistentVolumeClaim").is_some_and(Value::is_object)),
-            is_notebook: pod.label(NOTEBOOK).is_some(),
+            is_notebook: pod.label(keys::NOTEBOOK).is_some(),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::limits::{
     MAX_AGENT_CONFIG_BYTES, MAX_ANNOTATION_BYTES, MAX_CONTAINERS, MAX_EXIT_CODES, MAX_NAME_BYTES, MAX_RULES,
 };
 use super::read::{AGENT_VARIABLES, RESTARTING};
+use crate::gang::key;
 use crate::sparse::{Items, Keep, Schema};
 use crate::{keys, pod, workload};
 
@@ -50,24 +51,14 @@ pub const METADATA: Schema = Schema::Object(&[
     ("resourceVersion", Schema::Text(MAX_TOKEN_BYTES)),
     ("creationTimestamp", Schema::Text(MAX_TOKEN_BYTES)),
     ("deletionTimestamp", Schema::Text(MAX_TOKEN_BYTES)),
-    ("labels", Schema::Map(&[&LABELS, workload::IDENTITY_LABELS], &Schema::Text(MAX_NAME_BYTES))),
-    ("annotations", Schema::Map(&[&ANNOTATIONS], &Schema::Text(MAX_ANNOTATION_BYTES))),
+    ("labels", Schema::Map(&[&LABELS, workload::IDENTITY_LABELS, &key::GROUP_LABELS], &Schema::Text(MAX_NAME_BYTES))),
+    ("annotations", Schema::Map(&[&ANNOTATIONS, &key::GROUP_ANNOTATIONS], &Schema::Text(MAX_ANNOTATION_BYTES))),
     ("ownerReferences", Schema::List(&OWNER)),
 ]);
 
-const LABELS: [&str; 7] = [
-    keys::INJECT,
-    keys::MANAGED,
-    keys::DATAPLANE_MODE,
-    keys::FABRIC,
-    "notebook-name",
-    "pod-group.scheduling.sigs.k8s.io",
-    "scheduling.x-k8s.io/pod-group",
-];
+const LABELS: [&str; 5] = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, keys::FABRIC, keys::NOTEBOOK];
 
-const ANNOTATIONS: [&str; 12] = [
-    "pod-group-name",
-    "scheduling.k8s.io/group-name",
+const ANNOTATIONS: [&str; 10] = [
     keys::APPLIED,
     keys::REFUSED,
     keys::FABRIC_REVISION,
