@@ -2,8 +2,8 @@
 //! finding and for each that is gone, and metrics.
 //!
 //! The watches keep too little of a pod for a diagnosis. They show which pods may have a problem
-//! ([`Suspects`]); the pods of their workloads are then listed, one namespace at a time, those that changed recently
-//! first. Only [`FindingTracker`] is kept of the result.
+//! ([`Suspects`]); the pods of their workloads are then listed, one namespace at a time, each in turn. Only
+//! [`FindingTracker`] is kept of the result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::time::{self, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::publish::{FindingCode, Publisher};
-use super::schedule::{SCAN_INTERVAL, SCAN_TIMEOUT, ScanSchedule, limited};
+use super::schedule::{SCAN_INTERVAL, ScanSchedule, limited};
 use super::suspects::{SuspectPods, Suspects};
 use super::text::printable;
 use crate::bucket::Bucket;
@@ -34,7 +34,7 @@ const FINDINGS_INTERVAL: Duration = Duration::from_mins(1);
 /// The same for any other namespace: some findings need minutes without a change. Failed pods are suspicious until they
 /// are deleted.
 const STABLE_INTERVAL: Duration = Duration::from_mins(5);
-/// Rate per second and burst of events. A finding without an event is published by a later scan.
+/// Rate per second and burst of the events about findings, and of those about resolved findings. Further ones follow.
 const EVENTS: (u32, u32) = (1, 50);
 
 /// Diagnoses namespaces with suspicious pods.
@@ -44,9 +44,17 @@ pub(super) struct Diagnoser {
     suspects: Arc<Suspects>,
     metrics: Arc<Metrics>,
     publisher: Arc<Publisher>,
-    events: Bucket,
+    limits: EventLimits,
+    /// Namespace of the last event about a resolved finding. The next ones are those of the namespaces after it.
+    last_resolved: String,
     tracker: FindingTracker,
     schedule: ScanSchedule<SuspectPods>,
+}
+
+/// Limits of the events about findings, and about resolved findings: these are no reason to delay new findings.
+struct EventLimits {
+    findings: Bucket,
+    resolutions: Bucket,
 }
 
 impl Diagnoser {
@@ -57,9 +65,9 @@ impl Diagnoser {
         metrics: Arc<Metrics>,
         publisher: Arc<Publisher>,
     ) -> Self {
-        let events = Bucket::new(EVENTS.0, EVENTS.1);
+        let (limits, last_resolved) = (EventLimits::new(), String::new());
         let (tracker, schedule) = (FindingTracker::new(Timestamp::now()), ScanSchedule::default());
-        Self { client, settings, suspects, metrics, publisher, events, tracker, schedule }
+        Self { client, settings, suspects, metrics, publisher, limits, last_resolved, tracker, schedule }
     }
 
     /// Diagnoses until `stop`.
@@ -90,20 +98,25 @@ impl Diagnoser {
     /// Records that namespaces without suspicious pods have no findings.
     async fn resolve(&mut self, suspicious: &BTreeMap<String, SuspectPods>) {
         let known = self.tracker.namespaces().filter(|namespace| !suspicious.contains_key(*namespace));
-        for namespace in known.map(str::to_owned).collect::<Vec<_>>() {
+        for namespace in in_turn(known, &self.last_resolved) {
             let report = diagnose(&ClusterSnapshot::default(), &Selection::default(), Timestamp::now());
             self.record(&namespace, &report, None).await;
         }
     }
 
     async fn scan(&mut self, namespace: &str, suspects: SuspectPods) {
-        match limited(SCAN_TIMEOUT, self.read(namespace, &suspects)).await {
+        let start = Instant::now();
+        let read = limited(self.schedule.limit(namespace), self.read(namespace, &suspects)).await;
+        let duration = start.elapsed();
+        // Another error, such as too many pods, may remain until they change.
+        let state = read.is_ok().then_some(suspects);
+        match read {
             Ok(Ok(Some((snapshot, report)))) => self.record(namespace, &report, Some(&snapshot)).await,
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::warn!(namespace, "not diagnosed: {}", chain(&error)),
             Err(error) => tracing::warn!(namespace, "not diagnosed: {error}"),
         }
-        self.schedule.record(namespace, suspects, Instant::now());
+        self.schedule.record(namespace, state, duration, Instant::now());
     }
 
     /// Lists the pods of the suspicious workloads and diagnoses them; `None` without a configuration.
@@ -129,11 +142,10 @@ impl Diagnoser {
         }
         for found in unpublished {
             let Some(pod) = snapshot.and_then(|snapshot| snapshot.pod_in_evidence(found)) else { continue };
-            if !self.events.try_take() {
-                break;
+            if !self.limits.try_publish(found.code) {
+                continue;
             }
-            // The detector of mixed gangs publishes it for each pod.
-            if found.code != DiagnosisCode::FabricMixed {
+            if has_event(found.code) {
                 let object = events::pod(namespace, &pod.pod, &pod.uid);
                 self.publisher
                     .publish(&object, FindingCode::Diagnosis(found.code, found.finding.severity), note(found))
@@ -143,10 +155,11 @@ impl Diagnoser {
         }
         for (key, PublishedFinding { pod, uid }) in resolved {
             let (workload, code) = &key;
-            if !self.events.try_take() {
-                break;
+            if !self.limits.try_resolve(*code) {
+                continue;
             }
-            if *code != DiagnosisCode::FabricMixed {
+            if has_event(*code) {
+                namespace.clone_into(&mut self.last_resolved);
                 let note = printable(&format!("{workload}: resolved: {}", code.text()), MAX_NOTE_BYTES);
                 let object = events::pod(namespace, &pod, &uid);
                 self.publisher.publish(&object, FindingCode::Resolved(*code), note).await;
@@ -156,10 +169,68 @@ impl Diagnoser {
     }
 }
 
+impl EventLimits {
+    fn new() -> Self {
+        let bucket = || Bucket::new(EVENTS.0, EVENTS.1);
+        Self { findings: bucket(), resolutions: bucket() }
+    }
+
+    /// Returns true if a finding may be published now.
+    fn try_publish(&self, code: DiagnosisCode) -> bool {
+        !has_event(code) || self.findings.try_take()
+    }
+
+    /// Returns true if the resolution of a finding may be published now.
+    fn try_resolve(&self, code: DiagnosisCode) -> bool {
+        !has_event(code) || self.resolutions.try_take()
+    }
+}
+
+/// Returns true for findings that the diagnosis publishes: the detector of mixed gangs has an event for each pod.
+fn has_event(code: DiagnosisCode) -> bool {
+    code != DiagnosisCode::FabricMixed
+}
+
+/// Returns sorted namespaces from the one after `last` on, so that each of them is the first one in turn.
+fn in_turn<'a>(namespaces: impl Iterator<Item = &'a str>, last: &str) -> Vec<String> {
+    let mut namespaces: Vec<String> = namespaces.map(str::to_owned).collect();
+    let next = namespaces.partition_point(|namespace| namespace.as_str() <= last);
+    namespaces.rotate_left(next);
+    namespaces
+}
+
 /// Returns the text of an event: the workload, the problem and how to find out more.
 fn note(found: &Diagnosis) -> String {
     let (workload, message) = (&found.workload, &found.finding.message);
     let recovery = format!("recovers by itself: {} ({})", found.recovery.recovers().name(), found.recovery.reason());
     let fix = found.finding.fix.unwrap_or_default();
     printable(&format!("{workload}: {message}; {recovery}. {fix}"), MAX_NOTE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A large job is deleted, and another one begins to fail.
+    #[test]
+    fn resolutions_do_not_delay_findings() {
+        let limits = EventLimits::new();
+        let resolved = (0..1_000).filter(|_| limits.try_resolve(DiagnosisCode::CrashLoop)).count();
+        assert!(resolved < 1_000, "their rate is limited");
+        assert!(limits.try_publish(DiagnosisCode::CrashLoop));
+    }
+
+    #[test]
+    fn findings_without_an_event_take_no_place_of_others() {
+        let limits = EventLimits::new();
+        assert!((0..1_000).all(|_| limits.try_publish(DiagnosisCode::FabricMixed)));
+        assert!((0..1_000).all(|_| limits.try_resolve(DiagnosisCode::FabricMixed)));
+        assert!(limits.try_publish(DiagnosisCode::CrashLoop) && limits.try_resolve(DiagnosisCode::CrashLoop));
+    }
+
+    #[test]
+    fn each_namespace_is_the_first_one_in_turn() {
+        let after = |last| in_turn(["a", "b", "c"].into_iter(), last).concat();
+        assert_eq!(["", "a", "b", "bb", "c", "z"].map(after), ["abc", "bca", "cab", "cab", "abc", "abc"]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Detects gangs whose pods have different fabric assignments and reports the pods that deviate.
 //!
 //! A pod that the webhook missed has no label, so the watch does not deliver it. Instead the namespaces of gangs are
-//! listed, metadata only, at most one every few seconds, recently changed ones first.
+//! listed, metadata only, at most one every few seconds, each in turn.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
 use super::publish::{FindingCode, Publisher};
-use super::schedule::{CHANGED_INTERVAL, SCAN_INTERVAL, SCAN_TIMEOUT, Scan, ScanSchedule, limited};
+use super::schedule::{CHANGED_INTERVAL, SCAN_INTERVAL, Scan, ScanSchedule, limited};
 use super::suspects::Suspects;
 use crate::cluster::events;
 use crate::cluster::list::paginate;
@@ -110,7 +110,11 @@ impl MixedGangDetector {
     }
 
     async fn scan(&mut self, namespace: &str, assignments: GangAssignments) {
-        match limited(SCAN_TIMEOUT, members(&self.client, namespace)).await {
+        let start = Instant::now();
+        let read = limited(self.schedule.limit(namespace), members(&self.client, namespace)).await;
+        let duration = start.elapsed();
+        let is_complete = matches!(read, Ok(Ok(_)));
+        match read {
             Ok(Ok(gangs)) => {
                 for gang in assignments.keys() {
                     let deviations = deviations(gangs.get(gang).map_or(&[], Vec::as_slice));
@@ -120,7 +124,7 @@ impl MixedGangDetector {
             Ok(Err(error)) => tracing::warn!(namespace, "{}", chain(&error)),
             Err(error) => tracing::warn!(namespace, "gangs were not compared: {error}"),
         }
-        self.schedule.record(namespace, assignments, Instant::now());
+        self.schedule.record(namespace, is_complete.then_some(assignments), duration, Instant::now());
     }
 
     async fn publish(&mut self, gang: &GangId, deviations: &[Deviation<'_>]) {

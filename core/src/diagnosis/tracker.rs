@@ -51,6 +51,8 @@ struct NamespaceFindings {
     findings: BTreeMap<FindingKey, TrackedFinding>,
     /// Times until which the idle accelerators of workloads are counted.
     counted: BTreeMap<WorkloadName, Timestamp>,
+    /// Time of the last finding that was dropped although it existed. What it has cost until then may be counted.
+    dropped: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -75,7 +77,7 @@ impl FindingTracker {
         if found.is_empty() && !self.namespaces.contains_key(namespace) {
             return TrackedChanges::default();
         }
-        let mut remaining = self.make_space(namespace, &found);
+        let mut remaining = self.make_space(namespace, &found, now);
         let known = self.namespaces.entry(namespace.to_owned()).or_default();
         // What the report leaves out may still exist.
         let is_present = report.omitted > 0;
@@ -128,7 +130,7 @@ impl FindingTracker {
 
     /// Makes space for those of `found` that are new, and returns for how many there is space. Beyond the limit, findings of the
     /// namespaces with most are dropped, as long as these keep as many as `namespace` gets.
-    fn make_space(&mut self, namespace: &str, found: &[&Diagnosis]) -> usize {
+    fn make_space(&mut self, namespace: &str, found: &[&Diagnosis], now: Timestamp) -> usize {
         let (mut total, mut own) = (0, 0);
         let mut wanted: BTreeSet<(&WorkloadName, DiagnosisCode)> =
             found.iter().map(|found| (&found.workload, found.code)).collect();
@@ -143,9 +145,9 @@ impl FindingTracker {
         let mut granted = wanted.min(MAX_TRACKED.saturating_sub(total));
         while granted < wanted {
             let others = self.namespaces.iter_mut().filter(|(name, _)| *name != namespace);
-            let largest = others.map(|(_, known)| &mut known.findings).max_by_key(|findings| findings.len());
-            match largest.filter(|findings| findings.len() > own + granted + 1) {
-                Some(findings) => drop(findings.pop_last()),
+            let largest = others.map(|(_, known)| known).max_by_key(|known| known.findings.len());
+            match largest.filter(|known| known.findings.len() > own + granted + 1) {
+                Some(known) => known.drop_one(now),
                 None => break,
             }
             granted += 1;
@@ -178,6 +180,17 @@ impl FindingTracker {
 }
 
 impl NamespaceFindings {
+    /// Drops the finding whose loss matters least: one without an event before one that is about to be resolved, and that before
+    /// one whose event would be published twice.
+    fn drop_one(&mut self, now: Timestamp) {
+        let importance = |finding: &TrackedFinding| (finding.published.is_some(), finding.is_present);
+        let least = self.findings.iter().rev().min_by_key(|(_, finding)| importance(finding));
+        if let Some(key) = least.map(|(key, _)| key.clone()) {
+            self.findings.remove(&key);
+            self.dropped = Some(now);
+        }
+    }
+
     /// Returns the accelerator-seconds that the workloads have lost since they were last counted, or since `started`. An
     /// accelerator counts for one cause: of the findings about a workload, the one that costs most.
     fn count_waste(&mut self, found: &[&Diagnosis], started: Timestamp, now: Timestamp) -> BTreeMap<WasteCause, u64> {
@@ -191,10 +204,11 @@ impl NamespaceFindings {
                 *worst = found;
             }
         }
+        let start = self.dropped.map_or(started, |dropped| dropped.max(started));
         let mut wasted = BTreeMap::new();
         for (workload, found) in worst {
             let (Some(waste), Some(cause)) = (found.waste, found.waste_cause()) else { continue };
-            let since = self.counted.insert(workload.clone(), now).unwrap_or(started);
+            let since = self.counted.insert(workload.clone(), now).unwrap_or(start);
             let seconds = u64::try_from(now.duration_since(since).as_secs()).unwrap_or_default();
             // What was lost before was counted then, or by the leader before.
             let lost = waste.accelerator_seconds.min(waste.accelerators.saturating_mul(seconds));

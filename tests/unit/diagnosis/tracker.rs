@@ -214,3 +214,52 @@ fn places_are_shared_equally() {
     let count = |namespace| reports.iter().map(|report| track(&mut tracker, namespace, report)).sum::<usize>();
     assert_eq!(["team-a", "team-b"].map(count), [8_000, MAX_TRACKED / 2]);
 }
+
+/// Records the findings of `report`, and publishes them, the first ones excepted.
+fn publish(tracker: &mut FindingTracker, report: &DiagnosisReport, unpublished: usize) {
+    for found in tracker.record("hostile", report).unpublished.into_iter().skip(unpublished) {
+        tracker.mark_published("hostile", found, PublishedFinding { pod: "pod".into(), uid: "uid".into() });
+    }
+}
+
+/// Gives all places to findings of one namespace. Those of the last diagnosis, which is returned, exist; one of them has no event.
+fn fill(tracker: &mut FindingTracker) -> DiagnosisReport {
+    for round in 1..MAX_TRACKED / 1_000 {
+        publish(tracker, &failures(&format!("job-{round}"), 1_000), 0);
+    }
+    let report = failures("job-0", 1_000);
+    publish(tracker, &report, 1);
+    report
+}
+
+#[test]
+fn the_finding_that_matters_least_is_dropped() {
+    let mut tracker = FindingTracker::new(at(0));
+    let report = fill(&mut tracker);
+    assert_eq!(track(&mut tracker, "hostile", &report), 1, "it waits for its event");
+    assert_eq!(track(&mut tracker, "team-a", &failures("job", 1)), 1);
+    assert_eq!(track(&mut tracker, "hostile", &report), 0, "the one without an event was dropped");
+    assert_eq!(track(&mut tracker, "team-b", &failures("job", 1)), 1);
+    assert_eq!(tracker.counts()[&DiagnosisCode::ImagePullFails], 999 + 2, "the next one had disappeared already");
+}
+
+/// A workload whose finding was dropped, and is tracked again.
+#[test]
+fn a_dropped_finding_is_not_counted_twice() {
+    let mut tracker = FindingTracker::new(at(0));
+    let lost = |tracker: &mut FindingTracker, namespace: &str, pods: &[Value], seconds: i64| {
+        let (_, report) = diagnose_at(pods, seconds);
+        tracker.record(namespace, &report).wasted.get(&WasteCause::PeersWaiting).copied()
+    };
+    assert_eq!(lost(&mut tracker, "hostile", &pulls(), 60), Some(32 * 60));
+    fill(&mut tracker);
+    let other = [with(rank_of("job", 0), waiting("ErrImagePull", ""))];
+    lost(&mut tracker, "team-a", &other, 60);
+    let (_, healthy) = diagnose_at(&[], 400);
+    let resolved = tracker.record("hostile", &healthy).resolved;
+    assert!(resolved.iter().all(|(key, _)| key.0.name != "llama"), "it was dropped");
+    for (key, _) in &resolved[..100] {
+        tracker.mark_resolved("hostile", key);
+    }
+    assert_eq!(lost(&mut tracker, "hostile", &pulls(), 460), Some(32 * 400), "since it was dropped");
+}
