@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::check;
 use super::objects::{ago, job_with, node, rank, with};
+use super::{check, report};
 
 fn ready(status: &str, since: i64) -> Value {
     with(
@@ -53,12 +53,29 @@ fn rejection(reason: &str) -> Value {
         "message": "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"}})
 }
 
+fn without_node(mut patch: Value) -> Value {
+    patch["spec"] = json!({"nodeName": null});
+    patch
+}
+
+/// The main container of a pod has completed.
+fn ran() -> Value {
+    let ended = json!({"terminated": {"exitCode": 0, "startedAt": ago(900), "finishedAt": ago(100)}});
+    json!({"status": {"containerStatuses": [{"name": "pytorch", "restartCount": 0, "state": ended}]}})
+}
+
 #[rstest]
 #[case::evicted(disruption("True"), &["W PodDisrupted unknown"])]
 #[case::not_evicted(disruption("False"), &[])]
 #[case::devices(rejection("UnexpectedAdmissionError"), &["E RejectedByNode unknown"])]
 #[case::resource(rejection("OutOfnvidia.com/gpu"), &["E RejectedByNode unknown"])]
 #[case::affinity(rejection("NodeAffinity"), &["E RejectedByNode unknown"])]
+#[case::topology(rejection("TopologyAffinityError"), &["E RejectedByNode unknown"])]
+#[case::pressure(rejection("Evicted"), &["E RejectedByNode unknown"])]
+#[case::reason_of_a_future_kubelet(rejection("SomethingElse"), &["E RejectedByNode unknown"])]
+#[case::no_reason(rejection(""), &[])]
+#[case::no_node(without_node(rejection("Evicted")), &[])]
+#[case::evicted_after_it_ran(with(rejection("Evicted"), ran()), &[])]
 #[case::another_failure(rejection("DeadlineExceeded"), &[])]
 #[case::without_owner(json!({"metadata": {"ownerReferences": null}, "status": {"phase": "Failed", "reason": "NodeAffinity"}}), &["E RejectedByNode no"])]
 fn lost_pods(#[case] patch: Value, #[case] expected: &[&str]) {
@@ -69,6 +86,14 @@ fn lost_pods(#[case] patch: Value, #[case] expected: &[&str]) {
     let mut pods = job_with(2, patch);
     pods.push(replacement);
     check(&pods, &[]);
+}
+
+#[test]
+fn a_pod_that_its_kubelet_evicts_is_not_called_rejected() {
+    let message = |reason| report(&job_with(2, rejection(reason))).diagnoses[0].finding.message.to_string();
+    assert_eq!(message("Evicted"), "worker-0 was evicted by the kubelet of node-1, so 1 other pod of the job waits");
+    let rejected = "worker-0 was rejected by the kubelet of node-1, so 1 other pod of the job waits";
+    assert_eq!(message("TopologyAffinityError"), rejected);
 }
 
 fn with_condition(kind: &str, status: &str) -> Value {

@@ -161,8 +161,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RejectedByNode,
         severity: Severity::Error,
-        proof: "phase Failed with reason `UnexpectedAdmissionError`, `NodeAffinity`, `NodeShutdown`, `OutOfcpu`, `OutOfmemory` or `OutOf` an extended resource; not if a newer pod has the same role and index",
-        fix: "check the device plugin on the node: it offers fewer healthy devices than the node's allocatable; delete the pod",
+        proof: "phase Failed with reason `UnexpectedAdmissionError`, `NodeAffinity`, `NodeShutdown`, `OutOfcpu`, `OutOfmemory` or `OutOf` an extended resource; or with any other one but `DeadlineExceeded`, such as `TopologyAffinityError` or `Evicted`, on a node, if no container has started; not if a newer pod has the same role and index",
+        fix: "read the message; for devices, check the device plugin on the node: it offers fewer healthy ones than the node's allocatable; delete the pod",
         link: "docs/diagnose.md#rejectedbynode",
     },
     Entry {

@@ -8,10 +8,14 @@ use crate::lifecycle::PodPhase;
 
 /// Condition of Kubernetes for a pod that is about to be terminated by a disruption.
 const DISRUPTION: &str = "DisruptionTarget";
-/// Reasons of the kubelet for a pod that it does not admit.
+/// Reasons of the kubelet for a pod that it does not admit. It has others, with which no container has started.
 const REJECTIONS: [&str; 4] = ["UnexpectedAdmissionError", "NodeAffinity", "NodeShutdown", "Preempting"];
 /// Start of the kubelet's reasons for a node without enough of a resource.
 const OUT_OF: &str = "OutOf";
+/// Reason of a pod that exceeded `activeDeadlineSeconds`, possibly before a container started.
+const DEADLINE: &str = "DeadlineExceeded";
+/// Reason of the kubelet for a pod that it evicts, and for one that it does not admit because its node lacks memory or disk.
+const EVICTED: &str = "Evicted";
 
 /// Reports evicted and rejected pods that no newer pod replaces.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -35,7 +39,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         let verb = if rejected.len() == 1 { "was" } else { "were" };
         let node = rejected.iter().find_map(|pod| pod.node.as_deref()).unwrap_or("their node");
         let peers = job.waiting_peers(&rejected);
-        let message = format!("{} {verb} rejected by the kubelet of {node}{peers}", pod_names(&rejected));
+        let is_evicted = |pod: &&PodRecord| pod.reason.as_deref() == Some(EVICTED);
+        let action = if rejected.iter().all(is_evicted) { "evicted" } else { "rejected" };
+        let message = format!("{} {verb} {action} by the kubelet of {node}{peers}", pod_names(&rejected));
         found.push(report(DiagnosisCode::RejectedByNode, job, context, &rejected, &message).with_evidence(evidence));
     }
 }
@@ -54,5 +60,9 @@ fn disruption(pod: &PodRecord) -> Option<(String, Option<jiff::Timestamp>)> {
 
 fn is_rejected(pod: &PodRecord) -> bool {
     let reason = pod.reason.as_deref().unwrap_or_default();
-    pod.phase == PodPhase::Failed && (REJECTIONS.contains(&reason) || reason.starts_with(OUT_OF))
+    let is_known = REJECTIONS.contains(&reason) || reason.starts_with(OUT_OF);
+    let has_started =
+        || pod.containers.iter().any(|container| container.is_running() || container.last_termination().is_some());
+    let is_other = !reason.is_empty() && reason != DEADLINE && pod.is_scheduled() && disruption(pod).is_none();
+    pod.phase == PodPhase::Failed && (is_known || is_other && !has_started())
 }
