@@ -141,19 +141,15 @@ impl<'a> Job<'a> {
 
     /// Returns the pods that satisfy `is_lost`, except those that a newer pod with the same role and index replaces.
     pub(super) fn not_replaced(&self, is_lost: impl Fn(&PodRecord) -> bool) -> Vec<&'a PodRecord> {
-        let position = |pod: &'a PodRecord| {
-            let identity = pod.identity.as_ref()?;
-            Some((identity.role.as_deref(), identity.index?))
-        };
         let mut newest: HashMap<(Option<&str>, u64), Option<Timestamp>> = HashMap::new();
         for pod in &self.pods {
-            if let Some(position) = position(pod) {
+            if let Some(position) = pod.position() {
                 let created = newest.entry(position).or_default();
                 *created = pod.created.max(*created);
             }
         }
         let is_newest = |pod: &'a PodRecord| {
-            position(pod).and_then(|position| newest.get(&position)).is_none_or(|newest| *newest <= pod.created)
+            pod.position().and_then(|position| newest.get(&position)).is_none_or(|newest| *newest <= pod.created)
         };
         self.pods.iter().copied().filter(|pod| is_lost(pod) && is_newest(pod)).collect()
     }

@@ -6,9 +6,11 @@ use super::group::{Group, GroupMember};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
+use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
 
 /// Default time after which NCCL's watchdog aborts a collective operation. That of Gloo is 30 minutes.
 const COLLECTIVE_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
@@ -17,12 +19,16 @@ const COLLECTIVE_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 const MIN_RUN: SignedDuration = SignedDuration::from_secs(30);
 /// Time within which peers notice a closed connection, if they notice it at all.
 const GRACE: SignedDuration = SignedDuration::from_mins(1);
+/// Default time-outs of the first connection with NCCL, and with Gloo: members that have run for longer had a group.
+const CONNECTION: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(10), SignedDuration::from_mins(30));
 
 /// A member that restarted or was recreated.
 struct Restarted<'a> {
     member: GroupMember<'a>,
     at: Timestamp,
     evidence: Evidence,
+    /// False if the time-outs of the group may be longer than the defaults, so that the member may be the first one of its rank.
+    is_certain: bool,
 }
 
 /// Reports members that run again, while their peers have not restarted.
@@ -48,7 +54,10 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
             container.running_since(),
         ))
     });
-    let diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message);
+    let mut diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message);
+    if !restarted.iter().any(|restarted| restarted.is_certain) {
+        diagnosis.finding.severity = Severity::Warning;
+    }
     let evidence = restarted.into_iter().map(|restarted| restarted.evidence).chain(starts.take(2));
     found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now)));
 }
@@ -76,14 +85,37 @@ fn restart<'a>(
         let has_joined = last.started.is_some_and(|started| at.duration_since(started) >= MIN_RUN);
         let field = container.status_field("lastState.terminated");
         let evidence = Evidence::new(pod.title(), field, &last.summary(), Some(at));
-        return has_joined.then_some(Restarted { member: *member, at, evidence });
+        return has_joined.then_some(Restarted { member: *member, at, evidence, is_certain: true });
     }
-    // A pod that its operator recreated has no restarts, but its peers have run since before it existed.
-    let at = pod.created.filter(|_| was_recreated(pod, job, context))?;
-    let is_later = group.members.iter().any(|peer| peer.container.running_since().is_some_and(|start| start < at));
-    let evidence =
-        Evidence::new(pod.title(), "metadata.creationTimestamp", "recreated after its peers started", Some(at));
-    is_later.then_some(Restarted { member: *member, at, evidence })
+    // A pod that its owner recreated has no restarts.
+    let at = pod.created?;
+    let recreated = |value: &str, is_certain: bool| {
+        let evidence = Evidence::new(pod.title(), "metadata.creationTimestamp", value, Some(at));
+        Restarted { member: *member, at, evidence, is_certain }
+    };
+    if let Some(former) = predecessor(pod, job) {
+        return Some(recreated(&format!("replaces {}", former.name), true));
+    }
+    // Its peers have run since before it existed.
+    let first = group.members.iter().filter_map(|peer| peer.container.running_since()).min();
+    let ahead = at.duration_since(first.filter(|first| *first < at)?);
+    let timeout = if pod.accelerators() > 0 { CONNECTION.0 } else { CONNECTION.1 };
+    if was_recreated(pod, job, context) {
+        Some(recreated("recreated after its peers started", true))
+    } else {
+        (ahead >= timeout).then(|| recreated("created long after its peers started", false))
+    }
+}
+
+/// Returns an earlier pod of the same rank that has run for long enough to join the group.
+fn predecessor<'a>(pod: &PodRecord, job: &Job<'a>) -> Option<&'a PodRecord> {
+    let position = pod.position()?;
+    let has_joined = |former: &PodRecord| {
+        let mut runs = former.main().filter_map(ContainerRecord::last_termination);
+        runs.any(|run| run.started.zip(run.finished).is_some_and(|(start, end)| end.duration_since(start) >= MIN_RUN))
+    };
+    let is_former = |former: &PodRecord| former.position() == Some(position) && former.created < pod.created;
+    job.pods.iter().copied().find(|former| is_former(former) && has_joined(former))
 }
 
 /// Returns true if a pod of the same name existed before, as its events or the conditions of the job show.

@@ -180,6 +180,12 @@ impl PodRecord {
         scheduled.and_then(|condition| condition.since).or(self.started).or(self.created)
     }
 
+    /// Returns role and index, which a pod that replaces this one has too; `None` without an index.
+    pub(in crate::diagnosis) fn position(&self) -> Option<(Option<&str>, u64)> {
+        let identity = self.identity.as_ref()?;
+        Some((identity.role.as_deref(), identity.index?))
+    }
+
     /// Returns the role and index, or the name: `worker-1`.
     pub(in crate::diagnosis) fn short_name(&self) -> String {
         match &self.identity {

@@ -89,23 +89,71 @@ fn peers_are_idle_since_the_restart() {
     assert_eq!(report.diagnoses[0].finding.message, "master-0 restarted, and worker-0, worker-1 did not");
 }
 
-/// A master that was created 5 minutes ago, while its workers have run for an hour.
-fn recreated() -> Vec<Value> {
-    let status =
-        json!([{"name": "pytorch", "restartCount": 0, "ready": true, "state": {"running": {"startedAt": ago(290)}}}]);
-    job_with(0, json!({"metadata": {"creationTimestamp": ago(300)}, "status": {"containerStatuses": status}}))
+/// Returns the job whose member `index` was created `seconds` ago, while the others have run for an hour.
+fn recreated(index: usize, seconds: i64) -> Vec<Value> {
+    let running = json!({"running": {"startedAt": ago(seconds - 10)}});
+    let status = json!([{"name": "pytorch", "restartCount": 0, "ready": true, "state": running}]);
+    job_with(index, json!({"metadata": {"creationTimestamp": ago(seconds)}, "status": {"containerStatuses": status}}))
 }
 
 #[test]
 fn a_recreated_master_is_recognized_by_its_events_or_the_condition_of_the_job() {
+    let recreated = || recreated(0, 3001);
     check(&recreated(), &[]);
-    let killed = event("Pod", "llama-master-0", "Killing", "Stopping container pytorch", 310);
-    check(&[recreated(), vec![killed]].concat(), &["E MasterRestarted yes"]);
-    let started = event("Pod", "llama-master-0", "Started", "", 290);
+    let killed = event("Pod", "llama-master-0", "Killing", "Stopping container pytorch", 3011);
+    check(&[recreated(), vec![killed]].concat(), &["E MasterRestarted unknown"]);
+    let started = event("Pod", "llama-master-0", "Started", "", 2991);
     check(&[recreated(), vec![started]].concat(), &[]);
     let mut objects = recreated();
     objects[3]["status"] = json!({"conditions": [{"type": "Restarting", "status": "False"}]});
-    check(&objects, &["E MasterRestarted yes"]);
+    check(&objects, &["E MasterRestarted unknown"]);
+}
+
+/// A member without accelerators, whose group uses Gloo.
+fn without_accelerators(mut objects: Vec<Value>) -> Vec<Value> {
+    for pod in &mut objects[..3] {
+        pod["spec"]["containers"][0]["resources"] = json!({});
+    }
+    objects
+}
+
+/// Peers that have run for longer than their first connection may take had a group before.
+#[rstest]
+#[case::master(recreated(0, 300), &["W MasterRestarted yes"])]
+#[case::worker(recreated(1, 300), &["W WorkerRestarted yes"])]
+#[case::after_the_timeout(recreated(0, 3000), &["W MasterRestarted unknown"])]
+#[case::within_the_timeout(recreated(0, 3001), &[])]
+#[case::after_that_of_gloo(without_accelerators(recreated(0, 1800)), &["W MasterRestarted unknown"])]
+#[case::within_that_of_gloo(without_accelerators(recreated(0, 1801)), &[])]
+fn a_recreated_member_is_recognized_by_its_age(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+/// Returns the failed pod of member `index`, which ran for `seconds` until `end` seconds ago.
+fn former(index: usize, seconds: i64, end: i64) -> Value {
+    let ended = json!({"terminated": {"exitCode": 1, "startedAt": ago(end + seconds), "finishedAt": ago(end)}});
+    let status = json!([{"name": "pytorch", "restartCount": 0, "state": ended}]);
+    let pod = super::member(index);
+    let name = format!("{}-former", pod["metadata"]["name"].as_str().unwrap());
+    with(pod, json!({"metadata": {"name": name}, "status": {"phase": "Failed", "containerStatuses": status}}))
+}
+
+#[test]
+fn a_recreated_member_is_recognized_by_its_former_pod() {
+    let with_former = |seconds: i64| [recreated(0, 3300), vec![former(0, seconds, 3310)]].concat();
+    check(&with_former(30), &["E MasterRestarted unknown"]);
+    check(&with_former(29), &[]);
+    let report = report(&with_former(30));
+    assert_eq!(report.diagnoses[0].evidence[0].value, "replaces llama-master-0-former");
+}
+
+/// The peers were recreated before the master, because they failed first.
+#[test]
+fn members_that_all_were_recreated_have_joined() {
+    let mut objects = recreated(0, 3300);
+    (objects[1], objects[2]) = (recreated(1, 3400)[1].clone(), recreated(2, 3400)[2].clone());
+    let former = [former(0, 100, 3310), former(1, 100, 3410), former(2, 100, 3410)];
+    check(&[objects, former.to_vec()].concat(), &[]);
 }
 
 #[test]
@@ -134,13 +182,13 @@ fn failures(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
 }
 
 #[test]
-fn a_failed_rank_that_was_replaced_is_not_reported() {
+fn a_failed_rank_that_was_replaced_has_restarted() {
     let mut objects = never(job_with(1, failed(1, 600)), Some("ExitCode"));
     let new = with(
         super::member(1),
-        json!({"metadata": {"name": "llama-worker-0b", "creationTimestamp": ago(3599)},
-        "status": {"containerStatuses": [{"name": "pytorch", "ready": true, "state": {"running": {"startedAt": ago(3599)}}}]}}),
+        json!({"metadata": {"name": "llama-worker-0b", "creationTimestamp": ago(590)},
+        "status": {"containerStatuses": [{"name": "pytorch", "ready": true, "state": {"running": {"startedAt": ago(580)}}}]}}),
     );
     objects[1] = with(objects[1].clone(), json!({"metadata": {"creationTimestamp": ago(7200)}}));
-    check(&objects.into_iter().chain([new]).collect::<Vec<_>>(), &[]);
+    check(&objects.into_iter().chain([new]).collect::<Vec<_>>(), &["E WorkerRestarted yes"]);
 }
