@@ -10,6 +10,7 @@ mod mesh;
 mod missing;
 mod mpi;
 mod nodes;
+mod not_started;
 mod objects;
 mod pod_groups;
 mod queue;

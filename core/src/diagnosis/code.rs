@@ -49,6 +49,8 @@ codes! {
         ImagePullFails => "the image of a container cannot be pulled, so its pod does not start and its peers wait",
         /// Waiting in `CreateContainerConfigError` and similar states.
         ContainerNotCreated => "a container cannot be created, so its pod does not start and its peers wait",
+        /// Waiting in `ContainerCreating` or `PodInitializing`.
+        PodNotStarting => "a pod has a node and its main containers do not start, so its peers wait",
         /// Waiting in `CrashLoopBackOff`.
         CrashLoop => "a main container crashes again and again, so its peers wait",
         /// `OOMKilled`.

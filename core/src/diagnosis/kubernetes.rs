@@ -10,6 +10,7 @@ mod failure;
 mod gates;
 mod missing;
 mod node;
+mod not_started;
 mod pod_group;
 mod processes;
 mod queue;
@@ -20,9 +21,10 @@ use super::context::{Context, JobCheck};
 use super::{Diagnosis, job::Job};
 
 /// The checks of one workload.
-const JOB_CHECKS: [JobCheck; 13] = [
+const JOB_CHECKS: [JobCheck; 14] = [
     start::check_images,
     start::check_creation,
+    not_started::check,
     crash::check_crash_loops,
     crash::check_memory,
     failure::check,

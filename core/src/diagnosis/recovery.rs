@@ -64,6 +64,10 @@ recoveries! {
     ImageInvalid => No, "the image name is invalid, or its pull policy forbids the pull", "it needs another pod spec";
     /// A reference that does not resolve.
     ConfigurationMissing => No, "a container cannot be created", "the kubelet tries again, but the missing object or the pod spec needs a change";
+    /// A volume or a network.
+    StartRetried => Unknown, "a pod has a node and does not start, with an error of the kubelet", "the kubelet tries again every few minutes, but the cause in the event may need a change";
+    /// The API shows no progress.
+    StartTakesLong => Unknown, "a pod has had a node for 15 minutes and has not started", "the pull of its image or an init container may still complete";
     /// Restarted with growing delays.
     CrashRetried => Unknown, "a main container crashes again and again", "the kubelet restarts it at least every 5 minutes, until the owner's limit of restarts";
     /// The kubelet restarts it.

@@ -14,8 +14,8 @@ use super::{check, report};
 #[case::never("ErrImageNeverPull", "", &["E ImagePullFails no"])]
 #[case::configuration("CreateContainerConfigError", "secret \"a\" not found", &["E ContainerNotCreated no"])]
 #[case::runtime("RunContainerError", "exec: no such file", &["E ContainerNotCreated no"])]
-#[case::normal_start("ContainerCreating", "", &[])]
-#[case::init_containers("PodInitializing", "", &[])]
+#[case::creating("ContainerCreating", "", &["W PodNotStarting unknown"])]
+#[case::initializing("PodInitializing", "", &["W PodNotStarting unknown"])]
 fn reasons_of_waiting_containers(#[case] reason: &str, #[case] message: &str, #[case] expected: &[&str]) {
     check(&job_with(3, waiting(reason, message)), expected);
 }

@@ -19,6 +19,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         link: "docs/diagnose.md#containernotcreated",
     },
     Entry {
+        code: DiagnosisCode::PodNotStarting,
+        severity: Severity::Error,
+        proof: "phase Pending on a node, and all main containers in `ContainerCreating` or `PodInitializing` for 5 minutes, with an event `FailedMount`, `FailedAttachVolume`, `FailedMapVolume`, `FailedCreatePodSandBox`, `FailedPrepareDynamicResources` or `NetworkNotReady` of the last 10 minutes; a warning without such an event, after 15 minutes; not while an init container waits for the master, or a sidecar is not ready",
+        fix: "read the event: create the Secret, volume or network that it names, or check the driver; read the log of an init container that runs: kubectl logs -c",
+        link: "docs/diagnose.md#podnotstarting",
+    },
+    Entry {
         code: DiagnosisCode::CrashLoop,
         severity: Severity::Error,
         proof: "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; a warning until the third restart, because the first connections of a job may fail; and a warning if the process group cannot form for another reason, or the log shows why the rank terminated",

@@ -50,7 +50,7 @@ fn shrinks(job: &Job<'_>, lost: &[&PodRecord]) -> bool {
 }
 
 /// Returns the evidence that the node of `pod` left or does not report.
-fn silence(pod: &PodRecord, context: &Context<'_>) -> Option<Evidence> {
+pub(super) fn silence(pod: &PodRecord, context: &Context<'_>) -> Option<Evidence> {
     let node = pod.node.as_deref()?;
     if context.is_node_gone(node) {
         return Some(Evidence::new(pod.title(), "spec.nodeName", &format!("{node}, which does not exist"), None));

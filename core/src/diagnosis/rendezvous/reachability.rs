@@ -12,12 +12,9 @@ use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::service::{ServicePort, ServiceRecord};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
-use crate::pod::ContainerKind;
 
 /// Time that an operator may need to create the Service, and a master to become ready.
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
-/// Init containers that wait until the name of the master resolves.
-const WAITING: [&str; 2] = ["init-pytorch", "wait-for-master"];
 
 /// Reports the first problem on the path.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -119,9 +116,7 @@ impl Path<'_, '_> {
         let is_ready = self.master.pod.condition("Ready").is_some_and(ConditionRecord::is_true);
         let waits = |pod: &&PodRecord| {
             pod.containers.iter().any(|container| {
-                container.kind == ContainerKind::Init
-                    && WAITING.contains(&&*container.name)
-                    && is_older(container.running_since(), GRACE, self.context.now)
+                container.waits_for_master() && is_older(container.running_since(), GRACE, self.context.now)
             })
         };
         let waiting: Vec<&PodRecord> = self.job.active().filter(waits).collect();
@@ -130,7 +125,7 @@ impl Path<'_, '_> {
         }
         let message = format!("{} wait for the name of {}, which should resolve", pod_names(&waiting), service.title());
         let evidence = waiting.iter().map(|pod| {
-            let container = pod.containers.iter().find(|container| WAITING.contains(&&*container.name));
+            let container = pod.containers.iter().find(|container| container.waits_for_master());
             let since = container.and_then(ContainerRecord::running_since);
             let name = container.map(|container| &*container.name).unwrap_or_default();
             Evidence::new(pod.title(), format!("status.initContainerStatuses[{name}].state.running"), "waits", since)

@@ -5,7 +5,6 @@ use jiff::SignedDuration;
 use super::group::Group;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
-use crate::diagnosis::snapshot::container::StateRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
@@ -13,20 +12,14 @@ use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
 /// Default time-out of a connection to the master with NCCL.
 const CONNECTION: SignedDuration = SignedDuration::from_mins(10);
-/// Reasons of the kubelet for a container that starts without a problem.
-const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 /// Reports workers that wait for a master which is starting.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(master) = group.master else { return };
-    let StateRecord::Waiting { reason, .. } = &master.container.state else { return };
-    let is_starting = STARTING.contains(&&**reason) && master.container.last.is_none();
+    let Some(reason) = master.container.starting_reason() else { return };
     let waiting = group.members.iter().filter(|member| is_older(member.container.running_since(), GRACE, context.now));
     let waiting: Vec<_> = waiting.collect();
     let Some(since) = waiting.iter().filter_map(|member| member.container.running_since()).min() else { return };
-    if !is_starting {
-        return;
-    }
     let is_overdue = is_older(Some(since), CONNECTION, context.now);
     let recovery = if is_overdue { Recovery::WorkersOverdue } else { Recovery::WorkersRetry };
     let pods: Vec<&PodRecord> = waiting.iter().map(|member| member.pod).collect();

@@ -6,6 +6,10 @@ use serde_json::{Map, Value};
 use super::read::{name, text, time, truncate};
 use crate::pod::{Container, ContainerKind, Pod, Rendezvous, RestartPolicy};
 
+/// Reasons of the kubelet for a container that starts without a problem.
+const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+/// Init containers that wait until the name of the master resolves.
+const WAITING_FOR_MASTER: [&str; 2] = ["init-pytorch", "wait-for-master"];
 /// Maximum length of the name of an image in bytes.
 const MAX_IMAGE: usize = 256;
 
@@ -85,6 +89,17 @@ impl ContainerRecord {
 
     pub(in crate::diagnosis) fn is_running(&self) -> bool {
         matches!(self.state, StateRecord::Running { .. })
+    }
+
+    /// Returns the reason of a container that starts for the first time, without a problem.
+    pub(in crate::diagnosis) fn starting_reason(&self) -> Option<&str> {
+        let StateRecord::Waiting { reason, .. } = &self.state else { return None };
+        Some(&**reason).filter(|reason| self.last.is_none() && STARTING.contains(reason))
+    }
+
+    /// Returns true for an init container that waits until the name of the master resolves.
+    pub(in crate::diagnosis) fn waits_for_master(&self) -> bool {
+        self.kind == ContainerKind::Init && WAITING_FOR_MASTER.contains(&&*self.name)
     }
 
     /// Returns the most recent termination.

@@ -108,7 +108,7 @@ fn lookup(name: &str, seconds: i64) -> Vec<Value> {
 #[rstest]
 #[case::lookup(lookup("init-pytorch", 120), &["E MasterLookupFails unknown"])]
 #[case::a_moment(lookup("init-pytorch", 119), &[])]
-#[case::another_init_container(lookup("download", 600), &[])]
+#[case::another_init_container(lookup("download", 600), &["W PodNotStarting unknown"])]
 fn lookups(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
@@ -118,7 +118,9 @@ fn awaited(reason: &str, seconds: i64) -> Vec<Value> {
     let running = json!({"status": {"containerStatuses": [{"name": "pytorch", "state": {"running": {"startedAt": ago(seconds)}}}]}});
     let mut objects = job_of(&running);
     let waiting = json!([{"name": "pytorch", "restartCount": 0, "state": {"waiting": {"reason": reason}}}]);
-    objects[0] = with(objects[0].clone(), json!({"status": {"phase": "Pending", "containerStatuses": waiting}}));
+    let scheduled = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": ago(300)}]);
+    let status = json!({"phase": "Pending", "conditions": scheduled, "containerStatuses": waiting});
+    objects[0] = with(objects[0].clone(), json!({"status": status}));
     objects
 }
 

@@ -1,0 +1,103 @@
+//! Pods with a node whose containers do not start: a volume, a network, an init container, or an image that takes long.
+
+use jiff::SignedDuration;
+
+use super::node::silence;
+use crate::diagnosis::context::{Context, event_evidence};
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
+use crate::diagnosis::snapshot::event::EventRecord;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
+use crate::lifecycle::PodPhase;
+use crate::pod::ContainerKind;
+
+/// Time within which volumes are normally attached and networks set up, after errors.
+const GRACE: SignedDuration = SignedDuration::from_mins(5);
+/// Time that the pull of a large image or an init container may need.
+const LONG: SignedDuration = SignedDuration::from_mins(15);
+/// Age of an event from which the kubelet has probably succeeded: it tries again every two minutes.
+const RECENT: SignedDuration = SignedDuration::from_mins(10);
+/// Reasons of the events of the kubelet and the volume controllers about a pod that cannot start.
+const FAILURES: [&str; 6] = [
+    "FailedAttachVolume",
+    "FailedCreatePodSandBox",
+    "FailedMapVolume",
+    "FailedMount",
+    "FailedPrepareDynamicResources",
+    "NetworkNotReady",
+];
+
+/// A pod that does not start.
+struct Stalled<'a> {
+    pod: &'a PodRecord,
+    /// The newest event about an error.
+    failure: Option<&'a EventRecord>,
+}
+
+/// Reports pods that have a node and no main container that has ever started.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let stalled: Vec<Stalled<'_>> = job.active().filter_map(|pod| Stalled::new(pod, context)).collect();
+    if stalled.is_empty() {
+        return;
+    }
+    let pods: Vec<&PodRecord> = stalled.iter().map(|stalled| stalled.pod).collect();
+    let failures = || stalled.iter().filter_map(|stalled| stalled.failure).map(event_evidence);
+    let has_failed = failures().next().is_some();
+    let recovery = if has_failed { Recovery::StartRetried } else { Recovery::StartTakesLong };
+    let has = if pods.len() == 1 { "has" } else { "have" };
+    let message = format!("{} {has} a node and {has} not started{}", pod_names(&pods), job.waiting_peers(&pods));
+    // Peers of a pod that replaces another one have worked before.
+    let since = pods.iter().filter_map(|pod| pod.created).min();
+    let mut diagnosis = Diagnosis::new(DiagnosisCode::PodNotStarting, job.workload_name(), recovery, &message)
+        .with_evidence(failures().chain(stalled.iter().filter_map(Stalled::evidence)))
+        .with_waste(job.waste(&pods, since, context.now));
+    if !has_failed {
+        diagnosis.finding.severity = Severity::Warning;
+    }
+    found.push(diagnosis);
+}
+
+impl<'a> Stalled<'a> {
+    fn new(pod: &'a PodRecord, context: &'a Context<'_>) -> Option<Self> {
+        let is_failure = |event: &&EventRecord| {
+            let is_own = event.last.is_some() && event.last >= pod.created;
+            FAILURES.contains(&&*event.reason) && is_own && !is_older(event.last, RECENT, context.now)
+        };
+        let events = context.pod_events(pod).iter().copied();
+        let failure = events.filter(is_failure).max_by_key(|event| event.last);
+        let limit = if failure.is_some() { GRACE } else { LONG };
+        let is_stalled = is_starting(pod) && is_older(pod.held_since(), limit, context.now);
+        (is_stalled && silence(pod, context).is_none()).then_some(Self { pod, failure })
+    }
+
+    /// Returns the init container that runs, or the state of the main container.
+    fn evidence(&self) -> Option<Evidence> {
+        let pod = self.pod;
+        let init =
+            pod.containers.iter().find(|container| container.kind == ContainerKind::Init && container.is_running());
+        if let Some(init) = init {
+            let field = init.status_field("state.running");
+            return Some(Evidence::new(pod.title(), field, "has not completed", init.running_since()));
+        }
+        let (container, reason, _) = pod.waiting().find(|(container, ..)| container.is_main)?;
+        Some(Evidence::new(pod.title(), container.status_field("state.waiting"), reason, pod.held_since()))
+    }
+}
+
+/// Returns true if no main container of a pod has ever started, for no cause that another finding reports: an image, the
+/// configuration, a crash, a master that has no address, or a proxy.
+fn is_starting(pod: &PodRecord) -> bool {
+    let waits = |container: &ContainerRecord| {
+        container.starting_reason().is_some() || container.state == StateRecord::Absent && container.last.is_none()
+    };
+    let is_explained = |container: &ContainerRecord| {
+        let has_failed = container.last_termination().is_some_and(|termination| termination.exit_code != 0);
+        let is_awaited = container.waits_for_master() || container.kind != ContainerKind::Init && !container.ready;
+        let is_stuck = matches!(container.state, StateRecord::Waiting { .. }) && container.starting_reason().is_none();
+        has_failed || is_stuck || container.is_running() && is_awaited
+    };
+    let is_pending = pod.phase == PodPhase::Pending && pod.deleted.is_none() && pod.main().next().is_some();
+    is_pending && pod.main().all(waits) && !pod.containers.iter().any(is_explained)
+}

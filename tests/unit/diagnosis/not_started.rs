@@ -1,0 +1,80 @@
+//! Pods with a node whose containers do not start.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::objects::{ago, event, job_with, main_container, node, waiting, with};
+use super::{check, report};
+
+/// Returns the patch for a pod that has had a node for `seconds`, and whose main container waits.
+fn starting(reason: &str, seconds: i64) -> Value {
+    let scheduled = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": ago(seconds)}]);
+    with(waiting(reason, ""), json!({"status": {"conditions": scheduled}}))
+}
+
+fn creating(seconds: i64) -> Value {
+    starting("ContainerCreating", seconds)
+}
+
+/// Returns the patch for a pod whose init container runs.
+fn initializing(name: &str, seconds: i64) -> Value {
+    let status = json!([{"name": name, "ready": false, "state": {"running": {"startedAt": ago(seconds - 10)}}}]);
+    let init = json!({"spec": {"initContainers": [{"name": name}]}, "status": {"initContainerStatuses": status}});
+    with(starting("PodInitializing", seconds), init)
+}
+
+/// Returns the patch for a pod with a sidecar that runs and is not ready.
+fn with_sidecar(seconds: i64) -> Value {
+    let statuses = json!([
+        {"name": "pytorch", "restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}},
+        {"name": "agent", "restartCount": 0, "ready": false, "state": {"running": {"startedAt": ago(seconds)}}}]);
+    let sidecar = json!({"metadata": {"annotations": {"trainmesh.dev/helper-containers": "agent"}},
+        "spec": {"containers": [main_container(), {"name": "agent"}]}, "status": {"containerStatuses": statuses}});
+    with(creating(seconds), sidecar)
+}
+
+/// The pod was created after its events.
+fn recreated(seconds: i64) -> Value {
+    with(creating(seconds), json!({"metadata": {"creationTimestamp": ago(seconds)}}))
+}
+
+const ERROR: &[&str] = &["E PodNotStarting unknown"];
+const WARNING: &[&str] = &["W PodNotStarting unknown"];
+
+#[rstest]
+#[case::volume(creating(300), "FailedMount", 60, ERROR)]
+#[case::network(creating(300), "FailedCreatePodSandBox", 60, ERROR)]
+#[case::claim(creating(300), "FailedPrepareDynamicResources", 60, ERROR)]
+#[case::a_moment(creating(299), "FailedMount", 60, &[])]
+#[case::recent_error(creating(899), "FailedMount", 599, ERROR)]
+#[case::old_error(creating(899), "FailedMount", 600, &[])]
+#[case::error_of_a_former_pod(recreated(400), "FailedMount", 401, &[])]
+#[case::image(creating(899), "Pulling", 890, &[])]
+#[case::large_image(creating(900), "Pulling", 890, WARNING)]
+#[case::download(initializing("download", 900), "Started", 890, WARNING)]
+#[case::short_download(initializing("download", 899), "Started", 889, &[])]
+#[case::wait_for_the_master(initializing("init-pytorch", 3000), "Started", 890, &[])]
+#[case::sidecar(with_sidecar(3000), "Started", 890, &[])]
+#[case::another_finding(starting("ImagePullBackOff", 900), "FailedMount", 60, &["E ImagePullFails unknown"])]
+fn starts(#[case] patch: Value, #[case] reason: &str, #[case] seconds: i64, #[case] expected: &[&str]) {
+    let event = event("Pod", "llama-worker-0", reason, "message", seconds);
+    check(&[job_with(3, patch), vec![event]].concat(), expected);
+}
+
+#[test]
+fn a_lost_node_is_the_cause() {
+    check(
+        &[job_with(3, creating(900)), vec![node("node-0"), node("node-2")]].concat(),
+        &["E NodeNotReporting unknown"],
+    );
+}
+
+#[test]
+fn the_newest_error_is_the_evidence() {
+    let events = [("FailedMount", 200), ("FailedAttachVolume", 100), ("Pulled", 50)]
+        .map(|(reason, seconds)| event("Pod", "llama-worker-0", reason, "message", seconds));
+    let report = report(&[job_with(3, creating(900)), events.to_vec()].concat());
+    let found = &report.diagnoses[0];
+    let message = "worker-0 has a node and has not started, so 2 other pods of the job wait";
+    assert_eq!((&*found.finding.message, &*found.evidence[0].field), (message, "FailedAttachVolume"));
+}
