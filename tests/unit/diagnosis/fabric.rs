@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::check;
 use super::objects::{NOW, ago, job_with, node, rank, unscheduled, with};
+use super::{check, report};
 
 /// Returns a node that offers an adapter.
 fn node_with_adapter(count: &str) -> Value {
@@ -98,6 +98,25 @@ const UNKNOWN_CLAIM: &str = "E ClaimNotAllocated unknown";
 #[case::the_launcher_has_a_node(launched(), &["W ClaimNotAllocated unknown"])]
 fn claims(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+/// The pods of a job may wait for different claims.
+#[test]
+fn each_pod_waits_for_its_own_claim() {
+    let message = |names: [&str; 2], existing: &[&str]| {
+        let claims: Vec<_> = existing.iter().map(|name| free(name)).collect();
+        let mut objects = claiming(json!({"resourceClaimName": names[0]}), json!(null), NO_DEVICE, &claims);
+        let mut peer = with(objects[existing.len()].clone(), json!({"metadata": rank(1)["metadata"]}));
+        peer["spec"]["resourceClaims"][0]["resourceClaimName"] = names[1].into();
+        objects.push(peer);
+        let report = report(&objects);
+        assert_eq!(report.diagnoses[0].evidence[0].field, "status.conditions[PodScheduled]");
+        report.diagnoses[0].finding.message.to_string()
+    };
+    assert_eq!(message(["a", "a"], &["c"]), "master-0, worker-0 wait for ResourceClaim a, which does not exist");
+    assert_eq!(message(["a", "b"], &["c"]), "master-0, worker-0 wait for ResourceClaims that do not exist");
+    assert_eq!(message(["a", "b"], &["b"]), "master-0 waits for ResourceClaim a, which does not exist");
+    assert_eq!(message(["a", "b"], &["a", "b"]), "master-0, worker-0 wait for ResourceClaims that have no device");
 }
 
 /// An MPI job whose launcher, which claims no device, has a node.

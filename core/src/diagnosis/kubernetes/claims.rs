@@ -25,7 +25,7 @@ enum ClaimProblem<'a> {
 
 /// Reports pods that wait for a claim; `None` if no claim is the cause. `unscheduled` are the pods of the job without a node.
 pub(super) fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> Option<Diagnosis> {
-    let waiting: Vec<(&PodRecord, ClaimProblem<'_>)> =
+    let mut waiting: Vec<(&PodRecord, ClaimProblem<'_>)> =
         unscheduled.iter().filter_map(|pod| Some((*pod, problem(pod, context)?))).collect();
     let definite = waiting.iter().find(|(_, problem)| problem.is_definite());
     let (_, first) = *definite.or_else(|| waiting.first())?;
@@ -34,9 +34,16 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRe
         // Other ranks of the job got their devices, so that the gang is the better explanation.
         return None;
     }
+    waiting.retain(|(_, problem)| problem.is_definite() == first.is_definite());
+    let is_same = waiting.iter().all(|(_, problem)| problem.description() == first.description());
+    let claims = match (is_same, first.is_definite()) {
+        (true, _) => first.description(),
+        (false, true) => "ResourceClaims that do not exist".to_owned(),
+        (false, false) => "ResourceClaims that have no device".to_owned(),
+    };
     let pods: Vec<&PodRecord> = waiting.iter().map(|(pod, _)| *pod).collect();
     let verb = if pods.len() == 1 { "waits" } else { "wait" };
-    let message = format!("{} {verb} for {}{}", pod_names(&pods), first.description(), job.waiting_peers(&pods));
+    let message = format!("{} {verb} for {claims}{}", pod_names(&pods), job.waiting_peers(&pods));
     let evidence = waiting.iter().map(|(pod, problem)| problem.evidence(pod));
     let condition = pods.iter().find_map(|pod| {
         let condition = pod.condition("PodScheduled")?;
@@ -44,7 +51,7 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRe
     });
     let mut diagnosis =
         Diagnosis::new(DiagnosisCode::ClaimNotAllocated, job.workload_name(), first.recovery(), &message)
-            .with_evidence(evidence.chain(condition))
+            .with_evidence(condition.into_iter().chain(evidence))
             .with_waste(job.waste(&pods, None, context.now));
     if !first.is_definite() {
         // All devices may be in use.
