@@ -14,7 +14,7 @@ use crate::{diagnose, live_pod};
 const MANIFESTS: &str = "\
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
-metadata: {name: llama, labels: {sidecar.istio.io/inject: \"false\"}}
+metadata: {name: llama-3-70b-pretraining-of-the-research-team, labels: {sidecar.istio.io/inject: \"false\"}}
 spec:
   pytorchReplicaSpecs:
     Master: &role

@@ -73,7 +73,7 @@ impl<W: Write> Sink for Diff<W> {
             let Some(report) = roles.first() else { continue };
             let first = std::mem::take(&mut self.first);
             write_separator(&mut self.out, &mut self.options, first)?;
-            write_heading(&mut self.out, roles)?;
+            write_heading(&mut self.out, roles, self.options.layout)?;
             if report.changed {
                 write_hunks(&mut self.out, report)?;
             }

@@ -77,7 +77,7 @@ impl<W: Write> Sink for Explain<W> {
             let Some(report) = roles.first() else { continue };
             let first = std::mem::take(&mut self.first);
             write_separator(&mut self.out, &mut self.options, first)?;
-            write_heading(&mut self.out, roles)?;
+            write_heading(&mut self.out, roles, self.options.layout)?;
             self.write_rules(&report.rules)?;
             if let Some(trace) = &report.live {
                 self.write_trace(trace)?;

@@ -1,5 +1,7 @@
 //! Breaks lines between words, so that a terminal does not break them within.
 
+use std::iter;
+
 /// Width of the output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout {
@@ -9,7 +11,8 @@ pub struct Layout {
 
 impl Layout {
     /// Returns `text` with line breaks, each followed by `indent` blanks. The first line starts at column `column`. A
-    /// word that is wider than a line, such as a JSON pointer, is not broken and gets its own line.
+    /// word that is wider than a line is broken after commas, as in a list of labels; without commas, as in a JSON pointer, it is not
+    /// broken and gets its own line.
     #[must_use]
     pub fn wrap(self, text: &str, column: usize, indent: usize) -> String {
         let Some(width) = self.width else { return text.to_owned() };
@@ -17,19 +20,21 @@ impl Layout {
         // Column of the next character.
         let mut at = column;
         for (index, word) in text.split(' ').enumerate() {
-            let length = word.chars().count();
-            if index > 0 {
-                if at + 1 + length > width && at > indent {
+            let is_wide = indent + word.chars().count() > width;
+            for (position, part) in word.split_inclusive(|character| is_wide && character == ',').enumerate() {
+                let blank = usize::from(index > 0 && position == 0);
+                let length = part.chars().count();
+                if at + blank + length > width && at > indent && index + position > 0 {
                     wrapped.push('\n');
-                    wrapped.extend(std::iter::repeat_n(' ', indent));
+                    wrapped.extend(iter::repeat_n(' ', indent));
                     at = indent;
                 } else {
-                    wrapped.push(' ');
-                    at += 1;
+                    wrapped.extend(iter::repeat_n(' ', blank));
+                    at += blank;
                 }
+                wrapped.push_str(part);
+                at += length;
             }
-            wrapped.push_str(word);
-            at += length;
         }
         wrapped
     }
@@ -54,6 +59,8 @@ mod tests {
     #[case::indented(Some(9), "aaa bbb ccc ddd", 0, "aaa bbb\n  ccc ddd")]
     #[case::starts_later(Some(10), "aaa bbb", 5, "aaa\n  bbb")]
     #[case::long_word(Some(8), "aaa /spec/containers/0 bbb", 0, "aaa\n  /spec/containers/0\n  bbb")]
+    #[case::wide_list(Some(8), "a bb=1,ccc=2,d=3 e", 0, "a bb=1,\n  ccc=2,\n  d=3 e")]
+    #[case::list_that_fits_a_line(Some(9), "aaa bb=1,c", 0, "aaa\n  bb=1,c")]
     #[case::characters(Some(7), "üüü ééé", 0, "üüü ééé")]
     fn lines_break_between_words(
         #[case] width: Option<usize>,

@@ -30,29 +30,29 @@ pub(super) fn write_separator(out: &mut impl Write, options: &mut TextOptions, f
     writeln!(out, "{dim}{}{dim:#}\n", options.layout.wrap(&Printable(premise).to_string(), 0, INDENT))
 }
 
-/// Writes the heading of roles with the same outcome: `jobs/llama.yaml:7: PyTorchJob default/llama · Master, Worker ×3`.
-pub(super) fn write_heading(out: &mut impl Write, roles: &[PodReport]) -> io::Result<()> {
-    let Some(PodReport { source, line, item, kind, namespace, name, .. }) = roles.first() else { return Ok(()) };
-    let heading = style::HEADING;
-    write!(out, "{heading}")?;
-    if let Some(line) = line {
-        write!(out, "{}:{line}: ", Printable(source))?;
-    }
-    if let Some(item) = item {
-        write!(out, "items[{item}]: ")?;
-    }
-    write!(out, "{kind} {}/{}", Printable(namespace), Printable(name))?;
-    for (index, PodReport { role, replicas, .. }) in roles.iter().enumerate() {
-        if role != SOLE_ROLE {
-            write!(out, "{} {}", if index == 0 { " ·" } else { "," }, Printable(role))?;
-        }
-        match replicas {
-            Some(1) => {}
-            Some(replicas) => write!(out, " ×{replicas}")?,
-            None => write!(out, " ×?")?,
-        }
-    }
-    writeln!(out, "{heading:#}")
+/// Writes the heading of roles with the same outcome.
+pub(super) fn write_heading(out: &mut impl Write, roles: &[PodReport], layout: Layout) -> io::Result<()> {
+    let Some(text) = heading(roles) else { return Ok(()) };
+    let style = style::HEADING;
+    writeln!(out, "{style}{}{style:#}", layout.wrap(&text, 0, INDENT))
+}
+
+/// Returns the heading of roles: `jobs/llama.yaml:7: PyTorchJob default/llama · Master, Worker ×3`.
+fn heading(roles: &[PodReport]) -> Option<String> {
+    let PodReport { source, line, item, kind, namespace, name, .. } = roles.first()?;
+    let place = line.map(|line| format!("{}:{line}: ", Printable(source))).unwrap_or_default();
+    let item = item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
+    let names = roles.iter().map(|PodReport { role, replicas, .. }| {
+        let count = match replicas {
+            Some(1) => String::new(),
+            Some(replicas) => format!(" ×{replicas}"),
+            None => " ×?".to_owned(),
+        };
+        if role == SOLE_ROLE { count } else { format!(" {}{count}", Printable(role)) }
+    });
+    let names = names.collect::<Vec<_>>().join(",");
+    let separator = if roles.iter().all(|report| report.role == SOLE_ROLE) { "" } else { " ·" };
+    Some(format!("{place}{item}{kind} {}/{}{separator}{names}", Printable(namespace), Printable(name)))
 }
 
 /// Writes the objects that the controller creates for the workload of `roles`.

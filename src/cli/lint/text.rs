@@ -10,13 +10,16 @@ use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{ExplainedChecks, Layout, position, style, write_finding};
 use trainmesh_core::workload::SOLE_ROLE;
 
+/// Columns by which the lines below the first line of a heading are indented.
+const INDENT: usize = 4;
+
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, layout: Layout) -> anyhow::Result<()> {
     let strong = style::HEADING;
     let mut explained = ExplainedChecks::default();
     for roles in lint_report.pod_findings.chunk_by(has_same_findings) {
         let Some(PodFindings { line, report, findings, .. }) = roles.first() else { continue };
-        let source = Printable(&report.source);
-        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(names(roles)))?;
+        let heading = format!("{}:{line}: {}", Printable(&report.source), Printable(names(roles)));
+        writeln!(out, "{strong}{}{strong:#}", layout.wrap(&heading, 0, INDENT))?;
         for (index, finding) in findings.iter().enumerate() {
             let lines = roles.iter().filter_map(|role| role.findings.get(index)?.line);
             let source = finding.source.as_deref().unwrap_or(&report.source);
