@@ -132,7 +132,8 @@ impl Preview {
         let mut warnings = mem::take(&mut document.warnings);
         warnings.extend(self.context.duplicate(document).cloned());
         let namespace = namespace_of(document, &self.namespace);
-        warnings.extend(unknown_fields::warnings(document, namespace, self.context.runtimes().stock));
+        let (stock, settings) = (self.context.runtimes().stock, &self.config.fabric.lint);
+        warnings.extend(unknown_fields::warnings(document, namespace, stock, settings));
         warnings
     }
 

@@ -60,6 +60,11 @@ impl LintSettings {
         let severity = self.severity.get(&id).copied().unwrap_or(severity);
         (!self.disable.contains(&id)).then_some(severity)
     }
+
+    /// Returns true if check `id`, whose default severity is [`Severity::Warning`], is not disabled and at least a warning.
+    pub(crate) fn warns(&self, id: CheckId) -> bool {
+        self.severity_of(id, Severity::Warning).is_some_and(|severity| severity <= Severity::Warning)
+    }
 }
 
 impl CheckId {

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use super::{PodReport, hints};
 use crate::config::{CheckId, LintSettings};
-use crate::finding::Severity;
 use crate::gang::key;
 use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
@@ -44,10 +43,7 @@ pub(super) fn warnings(
     }
     // An operator that is not known may copy keys that it does not own.
     let is_generic = reports.iter().any(|report| report.generic);
-    let is_reported = |entry: &Entry<'_>| match entry.check() {
-        OWN_KEYS => true,
-        check => !is_generic && settings.severity_of(check, Severity::Warning).is_some(),
-    };
+    let is_reported = |entry: &Entry<'_>| settings.warns(entry.check()) && (entry.check() == OWN_KEYS || !is_generic);
     entries.retain(|entry| is_reported(entry) && !reports.iter().any(|report| has_entry(&report.original, entry)));
     entries.truncate(MAX_WARNINGS);
     let templates = hints::templates(&document.value);

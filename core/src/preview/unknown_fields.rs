@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{ReplicationController, Service};
 use serde_json::Value;
 
 use super::operator_fields::{POD_SPEC, misspelled};
+use crate::config::LintSettings;
 use crate::known_fields::{Found, Problem, unknown_fields_except};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
@@ -20,8 +21,16 @@ type Search = for<'a> fn(&'a Value, &'static str) -> Vec<Found<'a>>;
 const TRAIN_JOB: &str = "TrainJob";
 
 /// Returns a warning of FP049 for each field of `document` that the apiserver drops, and each value that it rejects. `stock` may select the version of
-/// Kubeflow Trainer.
-pub(super) fn warnings(document: &Document, namespace: &str, stock: StockRuntimes) -> Vec<DocumentWarning> {
+/// Kubeflow Trainer. Returns none if `settings` disable the check, or lower its severity to information.
+pub(super) fn warnings(
+    document: &Document,
+    namespace: &str,
+    stock: StockRuntimes,
+    settings: &LintSettings,
+) -> Vec<DocumentWarning> {
+    if !settings.warns(UNKNOWN_FIELDS) {
+        return Vec::new();
+    }
     let value = &document.value;
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

@@ -88,6 +88,28 @@ fn other_files_of_the_input_are_read() {
     assert_exit(&run, 0, &["W: 0"], "");
 }
 
+/// A warning about a document has no severity: as information, it is not shown.
+#[rstest]
+#[case::enabled("", 1, &["FP049", "FP045"])]
+#[case::disabled("disable: [FP049, FP045]", 0, &[])]
+#[case::information("severity: {FP049: I, FP045: I}", 0, &[])]
+#[case::error("disable: [FP045], severity: {FP049: E}", 1, &["FP049"])]
+fn warnings_about_documents_follow_the_configuration(#[case] lint: &str, #[case] code: i32, #[case] ids: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.yaml");
+    let config = format!(
+        "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric: {{lint: {{{lint}}}}}\n"
+    );
+    fs::write(&path, config).unwrap();
+    let manifests = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {selectr: {a: b}}}\n---\n\
+                     {apiVersion: batch/v1, kind: Job, metadata: {name: a, labels: {trainmesh.dev/inject: disabled}}, \
+                     spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}}\n";
+    let run = trainmesh(&["lint", "-f", "-", "--config", path.to_str().unwrap(), "--fail-on", "W"], manifests);
+    assert_exit(&run, code, &[], "");
+    let found = ["FP049", "FP045"].into_iter().filter(|id| run.stderr.contains(id));
+    assert_eq!(found.collect::<Vec<_>>(), ids, "{run:#?}");
+}
+
 #[test]
 fn checks_are_disabled_by_the_configuration() {
     let directory = tempfile::tempdir().unwrap();
