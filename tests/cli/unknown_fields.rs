@@ -124,7 +124,10 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name:NCCL_DEBUG, value:INFO}]}"), 1,
     &["FP049 W EnvVar has no field name:NCCL_DEBUG: write a blank after name:"], ""
 )]
-#[case::only_kind_of_a_group(
+#[case::new_kind_of_a_group(
+    "lint -f -", "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: DisaggregatedSet\nmetadata: {name: a}\n", 0, &["E: 0, W: 0"], ""
+)]
+#[case::abbreviation_of_a_kind(
     "lint -f -", "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LWS\nmetadata: {name: a}\n", 2, &[],
     "leaderworkerset.x-k8s.io/v1 LWS does not exist: did you mean LeaderWorkerSet?"
 )]

@@ -65,8 +65,6 @@ const READ_GROUPS: [(&str, &[&str]); 3] = [
         ],
     ),
 ];
-/// API groups of operators that have no other kinds than the supported ones.
-const COMPLETE_GROUPS: [&str; 2] = ["jobset.x-k8s.io", "leaderworkerset.x-k8s.io"];
 /// Kinds that are not workloads, but whose names resemble a workload kind of their group.
 const NOT_MISSPELLED: [(&str, &str); 1] = [("grove.io", "PodClique")];
 
@@ -85,8 +83,13 @@ pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str
     if known.contains(&item) {
         return None;
     }
-    let only = known.first().copied().filter(|_| COMPLETE_GROUPS.contains(&group));
-    nearest(kind, &known).or(only)
+    nearest(kind, &known).or_else(|| known.into_iter().find(|known| is_acronym(kind, known)))
+}
+
+/// Returns true if `text` consists of the capitals of `kind`, in any case of letters: `LWS` for `LeaderWorkerSet`.
+fn is_acronym(text: &str, kind: &str) -> bool {
+    let capitals: String = kind.chars().filter(char::is_ascii_uppercase).collect();
+    capitals.len() > 1 && capitals.eq_ignore_ascii_case(text)
 }
 
 /// Returns the supported kind that a manifest probably means whose API group does not exist: the kind has another group, and only
@@ -134,7 +137,9 @@ mod tests {
     #[case::list("v1", "PodList", None)]
     #[case::kubeconfig("v1", "Config", None)]
     #[case::of_openshift("v1", "DeploymentConfig", None)]
-    #[case::only_kind_of_the_group("leaderworkerset.x-k8s.io/v1", "LWS", Some("LeaderWorkerSet"))]
+    #[case::acronym("leaderworkerset.x-k8s.io/v1", "LWS", Some("LeaderWorkerSet"))]
+    #[case::acronym_of_a_kind_without_words("v1", "P", None)]
+    #[case::new_kind_of_a_group("jobset.x-k8s.io/v1alpha2", "Queue", None)]
     #[case::other_workload("kubeflow.org/v1", "MXJob", None)]
     #[case::no_workload("grove.io/v1alpha1", "PodClique", None)]
     #[case::runtime("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", None)]
