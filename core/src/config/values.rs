@@ -1,7 +1,5 @@
 //! Values of the Helm chart: the section `config` of one file, or of several files that Helm merges.
 
-use std::mem;
-
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
@@ -43,18 +41,18 @@ pub struct Values {
     pub configuration: Configuration,
     /// True if a file has the section `config`.
     pub has_section: bool,
-    /// Profiles of a file that are lost because a later file has its own list.
+    /// Profiles of files that are lost because a later file has its own list, in the order of the files.
     pub lost_profiles: Vec<LostProfiles>,
 }
 
 /// Profiles of a file whose list a later file replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostProfiles {
-    /// Names of the profiles that the later list does not contain.
+    /// Names of the profiles that the last list does not contain.
     pub names: Vec<String>,
-    /// Index of the file.
+    /// Index of the last file that contains them.
     pub file: usize,
-    /// Index of the later file.
+    /// Index of the file with the last list.
     pub by: usize,
 }
 
@@ -72,17 +70,11 @@ pub fn contains_values(text: &str) -> bool {
 pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
     let mut problems = Vec::new();
     let mut merged = Tree::empty();
-    let (mut profiles, mut lost_profiles) = ((0, Vec::new()), Vec::new());
+    let mut lists = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         match values_of(text) {
             Ok(mut tree) => {
-                if let Some(names) = profile_names(tree.root()) {
-                    let (file, earlier) = mem::replace(&mut profiles, (index, names));
-                    let lost: Vec<String> = earlier.into_iter().filter(|name| !profiles.1.contains(name)).collect();
-                    if !lost.is_empty() {
-                        lost_profiles.push(LostProfiles { names: lost, file, by: index });
-                    }
-                }
+                lists.extend(profile_names(tree.root()).map(|names| (index, names)));
                 tree.add_to_lines((index as u64) << LINE_BITS);
                 merged.merge(tree);
             }
@@ -95,7 +87,7 @@ pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
     let has_section = section(merged.root()).is_some();
     let configuration =
         read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
-    Ok(Values { configuration, has_section, lost_profiles })
+    Ok(Values { configuration, has_section, lost_profiles: lost_profiles(lists) })
 }
 
 /// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.
@@ -141,6 +133,21 @@ fn profile_names(values: Node<'_>) -> Option<Vec<String>> {
     let list = section(values)?.get("fabric")?.get("profiles")?;
     let name = |profile: Node<'_>| profile.value.get("name").and_then(Value::as_str).map(str::to_owned);
     list.value.is_array().then(|| list.items().filter_map(name).collect())
+}
+
+/// Returns the profiles of `lists` that the last one does not contain.
+fn lost_profiles(mut lists: Vec<(usize, Vec<String>)>) -> Vec<LostProfiles> {
+    let Some((by, mut known)) = lists.pop() else { return Vec::new() };
+    let mut lost_profiles = Vec::new();
+    for (file, names) in lists.into_iter().rev() {
+        let lost: Vec<String> = names.into_iter().filter(|name| !known.contains(name)).collect();
+        known.extend_from_slice(&lost);
+        if !lost.is_empty() {
+            lost_profiles.push(LostProfiles { names: lost, file, by });
+        }
+    }
+    lost_profiles.reverse();
+    lost_profiles
 }
 
 /// Returns the section `config` of values.
@@ -209,6 +216,24 @@ mod tests {
             problems.iter().map(text).collect::<Vec<_>>()
         });
         assert_eq!(found, expected.map_err(|all| all.iter().map(|text| (*text).to_owned()).collect()));
+    }
+
+    #[rstest]
+    #[case::replaced(&["a", "b"], &["a of 0 by 1"])]
+    #[case::restored(&["a", "b", "a,b"], &[])]
+    #[case::of_two_files(&["a", "b", "c"], &["a of 0 by 2", "b of 1 by 2"])]
+    #[case::repeated(&["a", "a,b", "b"], &["a of 1 by 2"])]
+    fn finds_profiles_that_the_last_list_lacks(#[case] lists: &[&str], #[case] expected: &[&str]) {
+        let text = |names: &&str| {
+            let profiles: Vec<String> =
+                names.split(',').map(|name| format!("{{name: {name}, transport: ib}}")).collect();
+            format!("config: {{fabric: {{profiles: [{}]}}}}", profiles.join(", "))
+        };
+        let texts: Vec<String> = lists.iter().map(text).collect();
+        let lost = parse_values(&texts).unwrap().lost_profiles;
+        let lost: Vec<String> =
+            lost.iter().map(|lost| format!("{} of {} by {}", lost.names.join(","), lost.file, lost.by)).collect();
+        assert_eq!(lost, expected);
     }
 
     #[rstest]
