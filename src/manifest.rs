@@ -14,6 +14,7 @@ mod paths;
 mod pattern;
 mod source;
 
+pub use directory::has_extension;
 pub use input_error::InputError;
 pub use inputs::Inputs;
 pub use paths::normalize;

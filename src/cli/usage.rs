@@ -1,20 +1,20 @@
 //! Prints the help and usage errors.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::parse;
+use super::{command, parse};
+use crate::manifest;
 use trainmesh_core::printable::Printable;
 
 /// Commands that read manifests with `-f`.
 const MANIFEST_COMMANDS: [&str; 2] = ["preview", "lint"];
 
-/// Flags for manifests.
-const FILENAME_FLAGS: [&str; 2] = ["-f", "--filename"];
-/// Ends of the names of manifests.
-const EXTENSIONS: [&str; 3] = [".yaml", ".yml", ".json"];
+/// Argument of preview that takes no manifest.
+const POD: &str = "[POD]";
 
 /// Flags of other programs, and what to use instead.
 const OTHER_FLAGS: [(&str, &str); 2] = [("-r", "use '-R'"), ("--format", "use '-o'")];
@@ -51,7 +51,7 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
     }
     let reads_manifests = arguments.get(1).is_some_and(|name| MANIFEST_COMMANDS.iter().any(|known| name == known));
     if reads_manifests
-        && error.kind() == ErrorKind::ArgumentConflict
+        && is_conflict_with_pod(&error)
         && let Some(path) = stray_manifest(arguments)
     {
         let suggestion = manifest_suggestion(path);
@@ -78,12 +78,34 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
     error
 }
 
+/// Returns true if the name of a pod conflicts with a flag.
+fn is_conflict_with_pod(error: &clap::Error) -> bool {
+    let is_pod = |kind| match error.get(kind) {
+        Some(ContextValue::String(argument)) => argument == POD,
+        Some(ContextValue::Strings(arguments)) => arguments.iter().any(|argument| argument == POD),
+        _ => false,
+    };
+    error.kind() == ErrorKind::ArgumentConflict
+        && [ContextKind::InvalidArg, ContextKind::PriorArg].into_iter().any(is_pod)
+}
+
 /// Returns the last argument that is a manifest without its flag, as a pattern of the shell passes several.
 fn stray_manifest(arguments: &[OsString]) -> Option<&str> {
-    let is_stray = |pair: &&[OsString]| !FILENAME_FLAGS.iter().any(|flag| pair[0] == *flag);
-    let is_manifest = |text: &&str| !text.starts_with('-') && EXTENSIONS.iter().any(|end| text.ends_with(end));
+    let command = command(arguments.first());
+    let flags = command.find_subcommand(arguments.get(1)?)?;
+    let is_stray = |pair: &&[OsString]| !flags.get_arguments().any(|flag| takes(flag, &pair[0]));
+    let is_manifest = |text: &&str| !text.starts_with('-') && manifest::has_extension(Path::new(text));
     let stray = arguments.windows(2).rev().filter(is_stray);
     stray.filter_map(|pair| pair[1].to_str()).find(is_manifest)
+}
+
+/// Returns true if `flag`, as given, takes the next argument as its value.
+fn takes(flag: &clap::Arg, given: &OsStr) -> bool {
+    let Some(given) = given.to_str() else { return false };
+    let is_short =
+        || flag.get_short().is_some_and(|letter| given.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4])));
+    let is_long = || given.strip_prefix("--").is_some_and(|name| flag.get_long() == Some(name));
+    flag.get_action().takes_values() && (is_short() || is_long())
 }
 
 fn manifest_suggestion(path: &str) -> String {

@@ -75,7 +75,7 @@ impl Directory<'_> {
                         other => other?,
                     },
                 }
-            } else if is_manifest(&path) {
+            } else if has_extension(&path) {
                 sources.extend(file(&path, origin));
             }
             if sources.len() > MAX_FILES {
@@ -134,6 +134,8 @@ fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-fn is_manifest(path: &Path) -> bool {
+/// Returns true if `path` has the extension of manifests.
+#[must_use]
+pub fn has_extension(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
 }

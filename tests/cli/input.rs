@@ -225,6 +225,18 @@ fn messages_about_kustomizations_name_the_source_file(
     assert_exit(&run(KUSTOMIZATION, command), code, stdout, stderr);
 }
 
+/// The value of another flag is no manifest that lacks its flag.
+#[rstest]
+#[case::long("preview llama-0 -k overlays/prod --config base/job.yaml")]
+#[case::short("preview llama-0 -k overlays/prod -n base/job.yaml")]
+#[case::another_conflict("preview -k overlays/prod --exclude base/job.yaml")]
+#[case::conflict_of_lint("lint -f base/job.yaml --summary -o json base.yaml --config base/job.yaml")]
+fn values_of_flags_are_not_suggested_as_manifests(#[case] command: &str) {
+    let run = run(KUSTOMIZATION, command);
+    assert_exit(&run, 2, &[], "error: ");
+    assert!(!run.stderr.contains("'-f base/job.yaml'"), "{run:#?}");
+}
+
 /// The overlay `overlays/prod` with one more entry, which changes the setting of the base to the rendered one.
 fn patched(entry: &str) -> Vec<(&'static str, String)> {
     let base = JOB.replace("100", "7");

@@ -1,6 +1,7 @@
 //! `trainmesh preview POD --cluster`: explains a pod that exists in the cluster.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::bail;
 
@@ -9,14 +10,13 @@ use super::super::terminal::stdout_layout;
 use super::super::{Status, stderr};
 use super::Arguments;
 use super::fail_on::{Causes, PodCauses};
+use crate::manifest;
 use trainmesh_core::dns;
 use trainmesh_core::preview::{LivePod, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
 
 /// Resource names before the slash, as kubectl takes them.
 const POD_RESOURCES: [&str; 3] = ["pod", "pods", "po"];
-/// Ends of file names for which the user probably means a manifest.
-const MANIFEST_EXTENSIONS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// Explains the pod `target`: its name, or `pod/NAME`.
 pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status> {
@@ -30,8 +30,11 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     let live = LiveCluster::connect(arguments.context.as_deref(), &arguments.installation)?;
     let namespace = arguments.input.given_namespace().unwrap_or_else(|| live.default_namespace()).to_owned();
     let Some(pod) = live.pod(&namespace, name)? else {
-        let is_manifest = MANIFEST_EXTENSIONS.iter().any(|extension| name.ends_with(extension));
-        let hint = if is_manifest { format!("; to read a manifest, use '-f {target}'") } else { String::new() };
+        let hint = if manifest::has_extension(Path::new(name)) {
+            format!("; to read a manifest, use '-f {target}'")
+        } else {
+            String::new()
+        };
         bail!("pod {namespace}/{name} not found{hint}");
     };
     let configuration = live.configuration()?;
