@@ -196,9 +196,8 @@ impl Location {
     pub fn name(self) -> &'static str {
         match self {
             NamespaceLabel => "namespace label",
-            NamespaceAnnotation => "namespace annotation",
             PodLabel => "label",
-            PodAnnotation => "annotation",
+            PodAnnotation | NamespaceAnnotation => "annotation",
         }
     }
 }

@@ -25,8 +25,6 @@ pub use number::{is_c_integer, parse_c_integer};
 pub use sources::Source;
 pub use value::{ValueKind, parse_strict_integer};
 
-use crate::hint::nearest;
-
 /// Error of an invalid setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidSetting {
@@ -63,6 +61,9 @@ pub enum Group {
     /// Not documented; only the source contains it.
     Undocumented,
 }
+
+/// Prefix of NCCL's variables.
+pub(crate) const PREFIX: &str = "NCCL_";
 
 /// Prefixes of variables that NCCL plugins read.
 const PLUGIN_PREFIXES: &[&str] = &[
@@ -128,7 +129,7 @@ pub fn is_plugin_variable(name: &str) -> bool {
 /// Returns true if `name` has the prefix of NCCL's variables, but neither NCCL nor a known plugin reads it.
 #[must_use]
 pub fn is_unknown_variable(name: &str) -> bool {
-    name.starts_with("NCCL_") && variable(name).is_none() && !is_plugin_variable(name)
+    name.starts_with(PREFIX) && variable(name).is_none() && !is_plugin_variable(name)
 }
 
 /// Returns true if Gloo or TensorPipe reads `name` as plain interface names.
@@ -149,8 +150,7 @@ pub fn check(name: &str, value: &str) -> Result<(), InvalidSetting> {
         }
         Some(variable) => variable.kind.check(value).map_err(InvalidSetting::Value),
         None if is_unknown_variable(name) => {
-            let known: Vec<&str> = VARIABLES.keys().copied().collect();
-            let hint = nearest(name, &known).map(|near| format!(": did you mean {near}?"));
+            let hint = misspelled_variable(name).map(|near| format!(": did you mean {near}?"));
             Err(InvalidSetting::Name(format!("NCCL has no variable {name}{}", hint.unwrap_or_default())))
         }
         None => Ok(()),

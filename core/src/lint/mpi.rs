@@ -4,7 +4,7 @@ use super::context::{CheckContext, ContainerFacts};
 use super::raw::str_at;
 use super::setting::Origin;
 use super::sink::FindingSink;
-use crate::fabric::conf;
+use crate::fabric::{conf, nccl};
 use crate::pod::ContainerKind;
 use crate::workload::has_ssh_ranks;
 
@@ -32,7 +32,7 @@ pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut Findi
         // The container may run both sshd and, in one of the pods, mpirun.
         let is_passed =
             |name: &str| settings.passes_unknown || settings.passed_variables.contains(&name) || by_job(name);
-        let is_lost = |name: &str| name.starts_with("NCCL_") && !is_passed(name);
+        let is_lost = |name: &str| name.starts_with(nccl::PREFIX) && !is_passed(name);
         let Some(setting) = container.settings.iter().find(|setting| is_lost(setting.name)) else { continue };
         let message = format!("{}: {} does not reach ranks that sshd starts", container.display_name(), setting.name);
         findings.push(container.settings.field(setting.name), message);
@@ -50,7 +50,7 @@ pub(super) fn not_passed(context: &CheckContext<'_>, findings: &mut FindingSink<
         let settings = &container.settings;
         let is_lost = |name: &str, origin| {
             let is_local = matches!(origin, Origin::Env(_) | Origin::Export(_));
-            is_local && name.starts_with("NCCL_") && !settings.passed_variables.contains(&name)
+            is_local && name.starts_with(nccl::PREFIX) && !settings.passed_variables.contains(&name)
         };
         let Some(setting) = settings.iter().find(|setting| is_lost(setting.name, setting.origin)) else { continue };
         let message = format!("{}: mpirun does not pass {} to the ranks", container.display_name(), setting.name);

@@ -122,7 +122,7 @@ pub(super) fn check_namespace_annotations(annotations: &BTreeMap<String, String>
     for (key, value) in annotations {
         if let Some(problem) = problem(Location::NamespaceAnnotation, key, value) {
             let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
-            findings.push(field, format!("{} {problem}", Location::PodAnnotation.name()));
+            findings.push(field, format!("{} {problem}", Location::NamespaceAnnotation.name()));
         }
     }
 }

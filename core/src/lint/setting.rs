@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::command::CommandSettings;
 use super::raw::{mounts, str_at};
 use crate::fabric::conf;
-use crate::fabric::nccl::parse_c_integer;
+use crate::fabric::nccl::{self, parse_c_integer};
 use crate::json;
 use crate::keys;
 use crate::pod::{Container, Pod};
@@ -59,7 +59,7 @@ pub(super) struct NcclConf<'a> {
 
 /// Prefixes of the variables that checks need.
 const PREFIXES: [&str; 9] =
-    ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "NVIDIA_IMEX_CHANNELS"];
+    [nccl::PREFIX, "FI_", "RDMAV_", "GLOO_", "TP_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "NVIDIA_IMEX_CHANNELS"];
 
 impl<'a> ContainerSettings<'a> {
     pub(super) fn new(conf: &NcclConf<'a>, container: Container<'a>) -> Self {
@@ -143,7 +143,7 @@ impl<'a> ContainerSettings<'a> {
 
 /// Returns true if the environment of `container` sets an NCCL variable.
 pub(super) fn sets_nccl(container: Container<'_>) -> bool {
-    container.env_names().any(|name| name.starts_with("NCCL_"))
+    container.env_names().any(|name| name.starts_with(nccl::PREFIX))
 }
 
 fn is_relevant(name: &str) -> bool {

@@ -6,7 +6,7 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
 use crate::fabric::nccl::{
-    DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, is_unknown_variable, misspelled_variable, parse_c_integer,
+    self, DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, is_unknown_variable, misspelled_variable, parse_c_integer,
     variable,
 };
 use crate::finding::Severity;
@@ -75,7 +75,7 @@ pub(super) fn not_a_number(context: &CheckContext<'_>, findings: &mut FindingSin
 fn is_number(name: &str) -> bool {
     match variable(name) {
         Some(variable) => variable.kind.range().is_some(),
-        None => name.starts_with("NCCL_") && (name.ends_with("_ENABLE") || name.ends_with("_DISABLE")),
+        None => name.starts_with(nccl::PREFIX) && (name.ends_with("_ENABLE") || name.ends_with("_DISABLE")),
     }
 }
 

@@ -15,7 +15,9 @@ pub(super) const CHECKS: &[Check] = &[
               not inject the pods of a namespace whose label istio-injection has another value than enabled, and ignores \
               values of sidecar.istio.io/inject other than true and false, and of istio.io/dataplane-mode other than \
               ambient and none. In the ambient mesh, ztunnel redirects the traffic of pods, whatever their traffic mode.",
-        fix: "correct or remove it",
+        fix: "correct or remove it; users set the labels inject, fabric, gang and mesh-traffic, and on pods the annotations \
+          payload-containers, helper-containers, settle, mesh-ports, checkpoint-write-time and node-mtbf, all under \
+          trainmesh.dev/",
         example: Example {
             given: "",
             wrong: r#"metadata:
