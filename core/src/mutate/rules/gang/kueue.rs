@@ -13,7 +13,7 @@ const INTEGRATIONS: [(&str, &str, &str); 11] = [
     ("jobset.x-k8s.io", "JobSet", "jobset.x-k8s.io/jobset"),
     ("trainer.kubeflow.org", "TrainJob", "trainer.kubeflow.org/trainjob"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "leaderworkerset.x-k8s.io/leaderworkerset"),
-    ("ray.io", "RayCluster", "ray.io/raycluster"),
+    ("ray.io", "RayCluster", "ray.io/raycluster (for a RayJob, ray.io/rayjob)"),
     ("kubeflow.org", "MPIJob", "kubeflow.org/mpijob"),
     ("kubeflow.org", "PyTorchJob", "kubeflow.org/pytorchjob"),
     ("kubeflow.org", "TFJob", "kubeflow.org/tfjob"),
