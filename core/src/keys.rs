@@ -38,6 +38,8 @@ pub const APPLIED: &str = "trainmesh.dev/applied";
 /// Pod annotation, written by trainmesh, that lists the rules that were refused, each with the code of its reason.
 pub const REFUSED: &str = "trainmesh.dev/refused";
 
+/// Label of all pods of Ray with the name of their cluster.
+pub const RAY_CLUSTER: &str = "ray.io/cluster";
 /// Label of a workload or pod with the name of its `LocalQueue` of Kueue.
 pub const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Pod annotation with YAML that the injector merges into the proxy's configuration.

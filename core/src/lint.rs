@@ -6,11 +6,13 @@
 //! produce no findings.
 
 mod admission;
+mod claimed_devices;
 mod claims;
 mod command;
 mod compute_domains;
 mod context;
 mod decisions;
+mod deviation;
 mod devices;
 mod fields;
 mod inbound;
@@ -22,12 +24,14 @@ mod job_context;
 mod kueue;
 mod mesh;
 mod mpi;
+mod mutual_role;
 mod namespace_objects;
 mod network;
 mod own_keys;
 mod page;
 mod placement;
 mod profile_settings;
+mod quota_unit;
 mod raw;
 mod rdma;
 mod role_fabrics;
@@ -48,14 +52,14 @@ use std::collections::BTreeMap;
 pub use admission::{is_of_findings, warning_line, warnings};
 pub(crate) use fields::message as unknown_field_message;
 pub use input::LintInput;
-pub use job_calls::PatchedRole;
 pub use job_context::JobContext;
+pub use mutual_role::PatchedRole;
 pub use namespace_objects::NamespaceObjects;
 pub(crate) use own_keys::KeyScope;
 pub use own_keys::NAMESPACE_FIELD;
 pub use page::reference_page;
 pub(crate) use role_fabrics::DecidedRole;
-pub(crate) use services::{MAX_LISTENERS, RAY_CLUSTER};
+pub(crate) use services::MAX_LISTENERS;
 pub use sink::severity_letter;
 pub use table::{
     CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS,
@@ -63,7 +67,7 @@ pub use table::{
 };
 pub use training::{RolePods, WorkloadManifest};
 
-use claims::{has_adapter, read_claims};
+use claimed_devices::{has_adapter, read_claims};
 use context::CheckContext;
 use setting::sets_nccl;
 use sink::FindingSink;

@@ -28,11 +28,10 @@ pub use gang::{
     placement,
 };
 pub use identity::PodIdentity;
-pub use kinds::KINDS;
 pub(crate) use kinds::trainjob::dropped_fields;
+pub use kinds::{KINDS, find, find_other_version, kinds_named};
 pub use lookup::{
-    IDENTITY_LABELS, find, find_other_version, has_peers, has_training_peers, identify, is_auxiliary_role,
-    is_serving_group, kinds_named, shows_peers,
+    IDENTITY_LABELS, has_peers, has_training_peers, identify, is_auxiliary_role, is_serving_group, shows_peers,
 };
 pub use member_ports::member_ports;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};

@@ -8,7 +8,8 @@ use super::{CheckFinding, Code, join_names};
 use crate::cluster_facts::ClusterView;
 use crate::config::LintSettings;
 use crate::finding::{Finding, Severity};
-use crate::lint::{self, LintInput, MAX_LISTENERS, RAY_CLUSTER};
+use crate::keys;
+use crate::lint::{self, LintInput, MAX_LISTENERS};
 use crate::mesh_objects::{MeshObjects, MeshView};
 use crate::pod::{Pod, predict_injection};
 use crate::workload;
@@ -34,7 +35,7 @@ pub struct MeshState {
 
 impl MeshState {
     /// Label that selects the pods of Ray.
-    pub const RAY_PODS: &str = RAY_CLUSTER;
+    pub const RAY_PODS: &str = keys::RAY_CLUSTER;
 }
 
 /// Runs the checks. The second list contains findings of the lint.

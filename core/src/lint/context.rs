@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::claims::{accelerators, channels, claimed_adapters, read_claims};
+use super::claimed_devices::{accelerators, channels, claimed_adapters, read_claims};
 use super::raw::{mounts, str_at};
 use super::setting::{ContainerSettings, NcclConf};
 use super::{LintInput, rdma};
@@ -55,7 +55,7 @@ impl<'a> CheckContext<'a> {
         let conf = NcclConf::from_pod(input.pod);
         let claims = read_claims(input.pod, input.profile, input.cluster.claims);
         let containers = containers.take(MAX_CONTAINERS).map(|spec| {
-            let (gpus, accelerator) = accelerators(spec, &claims, input);
+            let (gpus, accelerator) = accelerators(spec, &claims, input.cluster.claims);
             ContainerFacts {
                 spec,
                 gpus,

@@ -2,7 +2,7 @@
 
 use super::JobContext;
 use super::context::CheckContext;
-use super::role_fabrics::Deviation;
+use super::deviation::Deviation;
 use super::sink::FindingSink;
 use crate::keys;
 

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::claims::{channels, claimed_adapters, read_claims, uses_accelerators};
+use super::claimed_devices::{channels, claimed_adapters, read_claims, uses_accelerators};
 use super::command::CommandSettings;
-use super::job_calls::MutualRole;
-use super::kueue::QuotaUnit;
-use super::network::shares_gid_table;
+use super::deviation::Deviation;
+use super::mutual_role::MutualRole;
+use super::quota_unit::QuotaUnit;
 use super::rdma;
-use super::role_fabrics::Deviation;
 use super::role_requests::RoleRequests;
 use crate::dra::{ClaimSource, ClaimView};
 use crate::pod::Pod;
@@ -61,7 +60,7 @@ impl JobContext {
         let mut job = Self::default();
         for (pod, replicas) in pods {
             let claims = read_claims(pod, None, view);
-            job.shares_gid_table |= shares_gid_table(pod);
+            job.shares_gid_table |= rdma::shares_gid_table(pod);
             job.roles.push(RoleRequests::new(pod, &claims, view));
             for container in pod.containers() {
                 let command = CommandSettings::parse(container);

@@ -1,57 +1,34 @@
 //! FP029: adapters and the quota of Kueue.
 
-use serde_json::Value;
-
 use super::context::CheckContext;
+use super::quota_unit::QuotaUnit;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys::KUEUE_QUEUE;
-use crate::pod::{Container, Pod};
+use crate::pod::Container;
 
 /// Label that Kueue sets on the pods of a job whose template it admitted.
 const POD_SET: &str = "kueue.x-k8s.io/podset";
 /// Label that Kueue sets on pods that it admits individually, after admission webhooks have changed them.
 const MANAGED: &str = "kueue.x-k8s.io/managed";
-/// Kinds whose pods Kueue admits individually (kubernetes-sigs/kueue, `pkg/controller/jobs/{pod,deployment,statefulset,
-/// leaderworkerset}`, ff69552e79, 2026-08-22).
-const ADMITTED_AS_PODS: [&str; 5] = ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet"];
-
 /// How to fix a profile whose adapters Kueue counts.
 const FIX_FOR_PODS: &str =
     "list the adapter in coveredResources of the ClusterQueue, or in Kueue's resources.excludeResourcePrefixes";
 
-/// Unit that Kueue counts for a workload in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QuotaUnit {
-    /// The pod templates, before the pods exist.
-    Template,
-    /// The pods, after admission webhooks have changed them.
-    Pod,
-}
-
-impl QuotaUnit {
-    /// Returns the unit that Kueue counts for `workload`; `None` if it is not in a queue.
-    pub(super) fn of_workload(workload: &Value) -> Option<Self> {
-        Pod::new(workload).label(KUEUE_QUEUE).filter(|queue| !queue.is_empty())?;
-        let kind = workload.get("kind").and_then(Value::as_str).unwrap_or_default();
-        Some(if ADMITTED_AS_PODS.contains(&kind) { Self::Pod } else { Self::Template })
+/// Returns the unit that Kueue counts for the pod; `None` if no queue is known.
+fn quota_unit(context: &CheckContext<'_>) -> Option<QuotaUnit> {
+    let has_label = |key: &str| context.input.pod.label(key).is_some_and(|value| !value.is_empty());
+    if has_label(MANAGED) {
+        return None;
     }
-
-    /// Returns the unit that Kueue counts for the pod; `None` if no queue is known.
-    fn of_pod(context: &CheckContext<'_>) -> Option<Self> {
-        let has_label = |key: &str| context.input.pod.label(key).is_some_and(|value| !value.is_empty());
-        if has_label(MANAGED) {
-            return None;
-        }
-        let of_workload = context.input.job.and_then(|job| job.queued);
-        let by_pod_set = || has_label(POD_SET).then_some(Self::Template);
-        of_workload.or_else(by_pod_set).or_else(|| has_label(KUEUE_QUEUE).then_some(Self::Pod))
-    }
+    let of_workload = context.input.job.and_then(|job| job.queued);
+    let by_pod_set = || has_label(POD_SET).then_some(QuotaUnit::Template);
+    of_workload.or_else(by_pod_set).or_else(|| has_label(KUEUE_QUEUE).then_some(QuotaUnit::Pod))
 }
 
 /// FP029: the profile adds an adapter, which Kueue does not count, or which its quota must cover.
 pub(super) fn adapter_outside_quota(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    let Some(unit) = QuotaUnit::of_pod(context) else { return };
+    let Some(unit) = quota_unit(context) else { return };
     let originals: Vec<Container<'_>> = context.input.original.containers().collect();
     for container in &context.containers {
         let original = originals

@@ -8,10 +8,9 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};
+use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::fabric::nccl::{is_plugin_variable, variable};
-use crate::fabric::{MAX_NETWORKS_ANNOTATION, is_rdma_resource};
 use crate::keys;
-use crate::pod::Pod;
 use crate::pod::networks::{self, Attachment, ISTIO_CNI, MULTUS};
 
 /// Annotation of GKE multi-networking.
@@ -35,15 +34,6 @@ pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
 fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
     let key = context.input.profile.map_or(MULTUS, |profile| profile.networks.multus.annotation_key.as_str());
     networks::attachments(context.input.pod.annotation(key).unwrap_or_default())
-}
-
-/// Returns true if the pod shares the GID table of its adapters with other pods: with macvlan, ipvlan or a shared
-/// device plugin. The index of a pod's GID then differs from pod to pod.
-pub(super) fn shares_gid_table(pod: Pod<'_>) -> bool {
-    let networks = pod.networks().unwrap_or_default();
-    let is_shared =
-        |container| rdma::resources(container).any(|(name, _)| is_rdma_resource(name) && rdma::is_shared(name));
-    ["macvlan", "ipvlan"].iter().any(|plugin| networks.contains(plugin)) || pod.containers().any(is_shared)
 }
 
 /// FP017: a shared RoCE adapter has no address in the pod without a secondary network.

@@ -7,7 +7,7 @@ use crate::config::profile::{Amount, ResourceName};
 use crate::dra::{AdapterKind, ClaimView, DeviceKind};
 use crate::fabric::is_rdma_resource;
 use crate::json;
-use crate::pod::Container;
+use crate::pod::{Container, Pod};
 
 /// The Elastic Fabric Adapter of AWS.
 const EFA: &str = "vpc.amazonaws.com/efa";
@@ -40,6 +40,14 @@ pub(super) fn is_mellanox(resource: &str) -> bool {
 /// Returns true if pods share the adapter behind `resource`, so that its GID table differs from pod to pod.
 pub(super) fn is_shared(resource: &str) -> bool {
     resource.split_once('/').is_some_and(|(_, name)| name.contains("shared"))
+}
+
+/// Returns true if the pod shares the GID table of its adapters with other pods: with macvlan, ipvlan or a shared
+/// device plugin. The index of a pod's GID then differs from pod to pod.
+pub(super) fn shares_gid_table(pod: Pod<'_>) -> bool {
+    let networks = pod.networks().unwrap_or_default();
+    let is_shared = |container| resources(container).any(|(name, _)| is_rdma_resource(name) && is_shared(name));
+    ["macvlan", "ipvlan"].iter().any(|plugin| networks.contains(plugin)) || pod.containers().any(is_shared)
 }
 
 /// Returns the RDMA adapters in the limits and requests of `container`, by their names and classes.

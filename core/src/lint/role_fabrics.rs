@@ -1,6 +1,7 @@
 //! FP031 for the roles of a manifest: the fabric profile is applied to a part of the roles only.
 
 use super::JobContext;
+use super::deviation::Deviation;
 use super::role_requests::{RoleRequests, other_machines, without_adapter};
 use crate::finding::Severity;
 use crate::names::join_names;
@@ -14,19 +15,6 @@ pub(crate) struct DecidedRole<'a> {
     /// Pod as its operator creates it.
     pod: Pod<'a>,
     rules: &'a [RuleOutcome],
-}
-
-/// The first role whose fabric differs from that of another role.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Deviation {
-    /// Name of the role.
-    pub(super) role: String,
-    /// Description of the difference.
-    pub(super) message: String,
-    /// Severity of the finding.
-    pub(super) severity: Severity,
-    /// How to fix it; `None`: as for the check.
-    pub(super) fix: Option<&'static str>,
 }
 
 /// Fabric of a role.

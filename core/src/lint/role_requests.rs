@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::claims::claimed_adapters;
+use super::claimed_devices::claimed_adapters;
+use super::deviation::Deviation;
 use super::rdma;
-use super::role_fabrics::Deviation;
 use crate::dra::{ClaimView, PodClaims};
 use crate::finding::Severity;
 use crate::pod::Pod;

@@ -15,8 +15,6 @@ use crate::workload::{self, PodIdentity};
 
 /// Field of findings about capture.
 const ANNOTATIONS: &str = "/metadata/annotations";
-/// Label of all pods of Ray.
-pub(crate) const RAY_CLUSTER: &str = "ray.io/cluster";
 /// Number of listeners that one headless Service adds to every proxy, from which it is reported. With Envoy 1.39, 1,000
 /// listeners with their clusters take 54 MB, of a request of 128 MiB that Istio's chart sets. Ray's default range of worker
 /// ports has 10,000 ports; the ports of Ray itself are some ten.
@@ -154,7 +152,7 @@ pub(super) fn service_without_ports(input: &LintInput<'_>, findings: &mut Findin
 /// FP058: a headless Service of Ray adds a listener for each port and pod to every proxy of the mesh.
 pub(super) fn many_listeners(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { pod, cluster, injection, replicas, .. } = *input;
-    if pod.label(RAY_CLUSTER).is_none() || injection != Injection::Expected {
+    if pod.label(keys::RAY_CLUSTER).is_none() || injection != Injection::Expected {
         return;
     }
     for service in cluster.mesh.services_of(pod).filter(|service| service.is_headless && service.is_exported) {

@@ -1,7 +1,6 @@
 //! Names and values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044, FP060.
 
 use super::context::{CheckContext, ContainerFacts};
-use super::network::shares_gid_table;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
@@ -173,7 +172,7 @@ pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'
             let message = format!("{}: NCCL_IB_GID_INDEX={index} overrides NCCL's detection", container.display_name());
             let by_job = context.input.job.is_some_and(|job| job.shares_gid_table);
             let severity =
-                if by_job || shares_gid_table(context.input.pod) { Severity::Warning } else { Severity::Info };
+                if by_job || rdma::shares_gid_table(context.input.pod) { Severity::Warning } else { Severity::Info };
             findings.push_as(severity, container.settings.field("NCCL_IB_GID_INDEX"), message);
         }
     }

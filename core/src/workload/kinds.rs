@@ -1,4 +1,4 @@
-//! All workload kinds, one file each. `training_operator` and `mpi` contain the shared code of related kinds.
+//! All workload kinds, one file each, and the search for the kind of a manifest. `training_operator` and `mpi` contain the shared code of related kinds.
 
 use super::WorkloadKind;
 
@@ -61,3 +61,28 @@ pub static KINDS: &[&WorkloadKind] = &[
     &daemonset::KIND,
     &pod::KIND,
 ];
+
+/// Returns the kind for the `apiVersion` and `kind` of a manifest.
+#[must_use]
+pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
+}
+
+/// Returns the kind of the same name in the same API group, regardless of case and version. If there are several,
+/// returns the one with the most similar version.
+#[must_use]
+pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let similarity = |known: &&WorkloadKind| {
+        let common = |other: &&str| version.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        known.versions.iter().map(common).max()
+    };
+    let same_name = |known: &&WorkloadKind| known.kind.eq_ignore_ascii_case(kind) && known.group == group;
+    KINDS.iter().copied().filter(same_name).max_by_key(similarity)
+}
+
+/// Returns the kinds of this name, in all API groups.
+pub fn kinds_named(name: &str) -> impl Iterator<Item = &'static WorkloadKind> {
+    KINDS.iter().copied().filter(move |kind| kind.kind == name)
+}

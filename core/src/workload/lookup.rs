@@ -1,8 +1,8 @@
-//! Looks up the kind of a manifest and the workload of a pod. A pod is identified only by its labels and its owner.
+//! Identifies the workload of a pod, only by its labels and its owner.
 
 use std::sync::LazyLock;
 
-use super::{KINDS, PodIdentity, SizeSource, WorkloadKind};
+use super::{KINDS, PodIdentity, SizeSource};
 use crate::pod::Pod;
 
 /// Labels that [`identify`] and the functions of [`GangTraits`](super::GangTraits) read: those of all kinds, each once.
@@ -60,31 +60,6 @@ const fn is_equal(mut left: &[u8], mut right: &[u8]) -> bool {
 static SIZE_SOURCES: LazyLock<Vec<SizeSource>> =
     LazyLock::new(|| KINDS.iter().flat_map(|kind| kind.gang.size_sources).copied().collect());
 
-/// Returns the kind for the `apiVersion` and `kind` of a manifest.
-#[must_use]
-pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
-}
-
-/// Returns the kind of the same name in the same API group, regardless of case and version. If there are several,
-/// returns the one with the most similar version.
-#[must_use]
-pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let similarity = |known: &&WorkloadKind| {
-        let common = |other: &&str| version.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-        known.versions.iter().map(common).max()
-    };
-    let same_name = |known: &&WorkloadKind| known.kind.eq_ignore_ascii_case(kind) && known.group == group;
-    KINDS.iter().copied().filter(same_name).max_by_key(similarity)
-}
-
-/// Returns the kinds of this name, in all API groups.
-pub fn kinds_named(name: &str) -> impl Iterator<Item = &'static WorkloadKind> {
-    KINDS.iter().copied().filter(move |kind| kind.kind == name)
-}
-
 /// Returns the workload that `pod` belongs to. If workloads own each other (`TrainJob`, `JobSet`, Job), returns the
 /// outermost one that the labels identify.
 #[must_use]
@@ -134,6 +109,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::workload::find;
 
     fn env(name: &str, value: &str) -> Value {
         json!({"spec": {"containers": [{"name": "a", "env": [{"name": name, "value": value}]}]}})

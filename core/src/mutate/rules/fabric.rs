@@ -6,6 +6,7 @@
 
 mod anti_affinity;
 mod claimed;
+mod claims;
 mod conflict;
 mod dra;
 mod gke;
@@ -16,6 +17,7 @@ mod multus;
 mod no_accelerator;
 mod planner;
 mod pod;
+mod profile_claims;
 mod resources;
 mod route;
 mod security;
@@ -63,7 +65,7 @@ fn decide_profile(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
         Ok(selection) => selection,
         Err(decision) => return *decision,
     };
-    let claims = claimed::read_claims(context, selection.profile);
+    let claims = claims::read_claims(context, selection.profile);
     let targets = match targets(context, selection.profile, &claims) {
         Targets::Matched(targets) => targets,
         Targets::Unknown(cause) => return skip_unknown(selection.name, &cause),

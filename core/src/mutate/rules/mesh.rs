@@ -1,5 +1,6 @@
 //! The mesh rules, which order the start of istio-proxy and the application and configure traffic capture.
 
+mod captured;
 pub(super) mod consequence;
 mod direct;
 pub(super) mod hold;

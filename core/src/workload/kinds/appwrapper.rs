@@ -12,10 +12,9 @@ mod tests;
 
 use serde_json::Value;
 
+use super::{find, find_other_version};
 use crate::workload::template::Field;
-use crate::workload::{
-    Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind, find, find_other_version, generic,
-};
+use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind, generic};
 
 /// An `AppWrapper`. Its pods are identified as part of the workloads in it, each of which is a gang of its own.
 pub(super) static KIND: WorkloadKind = WorkloadKind {

@@ -1,16 +1,11 @@
-//! Devices that the pod's claims provide (dynamic resource allocation).
+//! Adapters and accelerators that the pod's claims provide to the targets.
 
-use super::dra::claims_of_target;
-use super::planner::Planner;
-use super::resources::Problem;
-use super::target::{TargetContainer, Uncertainty};
+use super::planner::{Planner, Problem};
+use super::profile_claims::claims_of_target;
+use super::target::TargetContainer;
 use crate::config::Profile;
 use crate::config::profile::{ResourceName, Transport};
-use crate::dra::{
-    AdapterKind, ClaimSource, ClaimView, ClaimedDevices, Count, DeviceKind, PodClaim, PodClaims, template_devices,
-};
-use crate::mutate::rules::RuleContext;
-use crate::pod::{Accelerators, Container};
+use crate::dra::{AdapterKind, ClaimSource, ClaimView, ClaimedDevices, Count, DeviceKind, PodClaim, template_devices};
 
 /// Adapters that a container claims, and that the profile would add otherwise.
 pub(super) struct ClaimedAdapters {
@@ -18,49 +13,6 @@ pub(super) struct ClaimedAdapters {
     pub(super) count: u64,
     /// Note about them.
     pub(super) text: String,
-}
-
-/// How to make claims known that are not read.
-pub(super) const ENABLE: &str = "enable fabric.resourceClaims in the configuration";
-
-/// Reads the claims of the pod. Templates that the profile names provide adapters.
-pub(super) fn read_claims<'a>(context: &RuleContext<'a>, profile: &Profile) -> PodClaims<'a> {
-    PodClaims::new(context.pod, context.snapshot.cluster.claims, |template| profile.names_template(template))
-}
-
-/// Describes devices of a pod with claims in which none is an accelerator of the profile: accelerators of another vendor,
-/// else those of the first claim.
-pub(super) fn other_devices<'a>(context: &RuleContext<'a>, claims: &PodClaims<'a>) -> Option<String> {
-    if claims.is_empty() {
-        return None;
-    }
-    let mut requesting = context.pod.containers().filter_map(|container| Some((container, container.accelerators()?)));
-    if let Some((container, Accelerators { resource, count })) = requesting.next() {
-        return Some(format!("{} requests {count} {resource}", container.name()));
-    }
-    let containers = context.pod.containers();
-    let mut claimed = containers.flat_map(|container| claims.devices(container).map(move |found| (container, found)));
-    let (container, (claim, devices)) = claimed.find(|(_, (_, devices))| !devices.class.is_empty())?;
-    let ClaimedDevices { class, kind, count, is_admin } = devices;
-    let purpose = match kind {
-        _ if *is_admin => " for monitoring",
-        Some(DeviceKind::Partition) => ", partitions,",
-        _ => "",
-    };
-    Some(format!("{} claims {count} {class}{purpose} by {}", container.name(), claim.source))
-}
-
-/// Returns why the accelerators of a container cannot be counted.
-pub(super) fn uncertainty<'a>(
-    context: &RuleContext<'a>,
-    container: Container<'a>,
-    claims: &PodClaims<'a>,
-    fits: impl Fn(DeviceKind) -> bool,
-) -> Uncertainty {
-    let Some(cause) = claims.uncertainty(container, fits) else { return Uncertainty::default() };
-    let is_read = context.snapshot.config.fabric.resource_claims;
-    let fix = if is_read { cause.fix() } else { ENABLE };
-    Uncertainty { problem: format!("{}: {cause}", container.name()), fix }
 }
 
 /// Returns the problem if the target with `index` shares its accelerators with another target.

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::claimed::{ClaimedAdapters, ENABLE, claimed_adapters, suits};
-use super::planner::Planner;
-use super::resources::Problem;
-use super::target::TargetContainer;
+use super::claimed::{ClaimedAdapters, claimed_adapters, suits};
+use super::claims;
+use super::planner::{Planner, Problem};
+use super::profile_claims::{is_claimed, uses};
 use crate::config::profile::Claim;
 use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, Count, DeviceKind, PodClaim, template_devices};
 use crate::mutate::plan::spec_path;
@@ -31,33 +31,6 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
         Some(claim) => plan_claim(planner, claim, &without),
         None => profile.dra.claims.iter().for_each(|claim| plan_claim(planner, claim, &without)),
     }
-}
-
-/// Returns the claims of the profile that `target` has, or gets by [`plan`].
-pub(super) fn claims_of_target<'a>(planner: &Planner<'a>, target: &TargetContainer<'_>) -> Vec<&'a Claim> {
-    let all = &planner.profile.dra.claims;
-    let used: Vec<&Claim> = all.iter().filter(|claim| uses(planner, target, claim)).collect();
-    if !used.is_empty() {
-        return used;
-    }
-    match all.iter().find(|claim| is_claimed(planner, claim)) {
-        Some(claim) => vec![claim],
-        None => all.iter().collect(),
-    }
-}
-
-/// Returns true if the pod has a claim from the template of `claim`.
-fn is_claimed(planner: &Planner<'_>, claim: &Claim) -> bool {
-    planner.claims.claims().iter().any(|own| is_from(own, claim))
-}
-
-/// Returns true if `target` refers to a claim from the template of `claim`.
-fn uses(planner: &Planner<'_>, target: &TargetContainer<'_>, claim: &Claim) -> bool {
-    planner.claims.claims().iter().any(|own| is_from(own, claim) && own.is_used_by(target.container))
-}
-
-fn is_from(own: &PodClaim<'_>, claim: &Claim) -> bool {
-    own.source == ClaimSource::Template(claim.resource_claim_template_name.as_str())
 }
 
 /// Plans `claim` of the profile for the targets at the indexes `without`.
@@ -148,8 +121,7 @@ fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bo
     let ClaimedDevices { class, count, kind, .. } = match devices {
         Ok(devices) => devices,
         Err(cause) => {
-            let is_read = planner.context.snapshot.config.fabric.resource_claims;
-            let fix = if is_read { cause.fix() } else { ENABLE };
+            let fix = claims::fix(planner.context, cause.fix());
             return Some((format!("{subject} claims devices by {}, which {cause}", claim.source), fix.into()));
         }
     };

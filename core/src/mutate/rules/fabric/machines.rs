@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::claimed::read_claims;
+use super::claims::read_claims;
 use super::planner::Conflict;
 use super::target::{Targets, targets};
 use crate::config::Profile;

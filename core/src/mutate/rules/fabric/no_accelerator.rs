@@ -1,6 +1,6 @@
 //! Pods without accelerators of the selected profile.
 
-use super::claimed;
+use super::claims::other_devices;
 use super::selection::Selection;
 use super::target::requests;
 use crate::config::profile::ResourcePattern;
@@ -15,7 +15,7 @@ use crate::quantity::whole_units;
 pub(super) fn skip<'a>(context: &RuleContext<'a>, selection: &Selection<'_>, claims: &PodClaims<'a>) -> RuleDecision {
     let name = selection.name;
     let skipped = RuleDecision::skipped(Reason::NoAccelerator);
-    if let Some(others) = claimed::other_devices(context, claims) {
+    if let Some(others) = other_devices(context, claims) {
         return skipped.with_detail(format!("{name}: {others}"));
     }
     let is_device = |resource: &str| resource.contains('/') && !is_rdma_resource(resource);

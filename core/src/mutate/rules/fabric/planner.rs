@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::machines::selected_machines;
 use super::target::TargetContainer;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
@@ -47,6 +46,9 @@ pub(super) struct Conflict {
     /// True if a guard reports the conflict, false if the pod's own settings conflict with the profile.
     pub(super) is_guard: bool,
 }
+
+/// A problem and its fix.
+pub(super) type Problem = (String, Cow<'static, str>);
 
 /// Amount of a resource that the plan adds.
 #[derive(Clone, Debug)]
@@ -148,11 +150,6 @@ impl<'a> Planner<'a> {
         let names: Vec<&str> =
             targets.iter().filter_map(|index| self.targets.get(*index)).map(|target| target.container.name()).collect();
         format!(" in {}", names.join(", "))
-    }
-
-    /// Returns the machines that the pod is restricted to. Empty if it may run on any.
-    pub(super) fn machines(&self) -> Vec<Cow<'a, str>> {
-        selected_machines(self.pod, self.profile)
     }
 
     /// Returns a field of the pod's `spec`. `null` counts as absent.

@@ -1,11 +1,9 @@
 //! Devices and huge pages. Requests equal limits; devices are whole numbers. The plan keeps amounts that a container
 //! already requests.
 
-use std::borrow::Cow;
-
 use super::claimed::{provided_adapters, shared_accelerators};
-use super::machines::allows_machines;
-use super::planner::{Planner, ResourceDemand};
+use super::machines::{allows_machines, selected_machines};
+use super::planner::{Planner, Problem, ResourceDemand};
 use super::target::{TargetContainer, Uncertainty, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::fabric::machine_devices;
@@ -103,9 +101,6 @@ fn unknown_accelerators(name: &str, cause: &Uncertainty) -> Problem {
     (format!("{name} depends on the number of accelerators, and {}", cause.problem), cause.fix.into())
 }
 
-/// A problem and its fix.
-pub(super) type Problem = (String, Cow<'static, str>);
-
 fn not_whole(ratio: Ratio, name: &str, gpus: u64) -> Problem {
     (format!("{ratio} {name} for each of {gpus} accelerators is not a whole number"), "request another number".into())
 }
@@ -116,7 +111,7 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
         Ratios::Fixed(ratio) => return Ok(*ratio),
         Ratios::ByInstanceType(ratios) => ratios,
     };
-    let machines = planner.machines();
+    let machines = selected_machines(planner.pod, planner.profile);
     let Some(first) = machines.first() else {
         let problem = format!("{name} depends on the instance type");
         return Err((problem, "add a nodeSelector for node.kubernetes.io/instance-type".into()));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::machines::selected_machines;
 use super::planner::Planner;
 use super::route::{Route, conf_path, has_conf_mount, has_env_from, routes};
 use super::target::{TargetContainer, Uncertainty};
@@ -29,7 +30,7 @@ struct Setting<'a> {
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     let routes = routes(planner);
-    let machines = planner.machines();
+    let machines = selected_machines(planner.pod, planner.profile);
     let mut file: Vec<(&str, &str)> = Vec::new();
     for setting in settings(planner, profile) {
         let condition = |target| setting.when.map_or(Some(true), |when| applies_to(when, target, &machines));

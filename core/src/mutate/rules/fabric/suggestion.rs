@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::super::RuleContext;
-use super::claimed::{class_devices, read_claims, suits};
+use super::claimed::{class_devices, suits};
+use super::claims::read_claims;
 use super::machines::allows_machines;
 use super::target::{TargetContainer, Targets, requests, targets};
 use crate::config::Profile;

@@ -6,7 +6,7 @@ use std::fmt;
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
-use super::claimed;
+use super::claims;
 use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
 use crate::dra::{AcceleratorKind, CLASS_RESOURCE_PREFIX, Count, DeviceKind, PodClaims};
 use crate::fabric::is_rdma_resource;
@@ -166,7 +166,7 @@ impl<'a> TargetContainer<'a> {
             if requested_gpus > 0 { claims.known_count(container, fits) } else { claims.count(container, fits) };
         amd |= claims.devices(container).any(|(_, devices)| devices.kind == Some(AMD) && fits(AMD));
         let mut gpus = Count::exactly(requested_gpus).plus(claimed);
-        let mut uncertainty = gpus.exact().is_none().then(|| claimed::uncertainty(context, container, claims, fits));
+        let mut uncertainty = gpus.exact().is_none().then(|| Uncertainty::of_claims(context, container, claims, fits));
         if let Some(class) = unknown_class.filter(|_| gpus.is_zero()) {
             gpus = Count::UNKNOWN;
             uncertainty = Some(Uncertainty::of_class(container, class));
@@ -220,6 +220,17 @@ impl<'a> TargetContainer<'a> {
 }
 
 impl Uncertainty {
+    /// The claims of the container do not show how many accelerators it has.
+    fn of_claims<'a>(
+        context: &RuleContext<'a>,
+        container: Container<'a>,
+        claims: &PodClaims<'a>,
+        fits: impl Fn(DeviceKind) -> bool,
+    ) -> Self {
+        let Some(cause) = claims.uncertainty(container, fits) else { return Self::default() };
+        Self { problem: format!("{}: {cause}", container.name()), fix: claims::fix(context, cause.fix()) }
+    }
+
     /// The container requests devices of a class that is not known.
     fn of_class(container: Container<'_>, class: &str) -> Self {
         let problem = format!("{}: class {class} is unknown", container.name());

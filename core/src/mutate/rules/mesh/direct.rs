@@ -13,9 +13,9 @@ mod interfaces;
 mod outbound;
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer};
+use super::captured::warn_if_captured;
 use super::consequence::LEAVES_MESH;
 use super::tls_mode::{self, ClientTls};
-use super::traffic::warn_if_captured;
 use super::{KEPT_MUTUAL, not_injected};
 use crate::gang::{UnknownGang, WorkloadLookup};
 use crate::keys;

@@ -3,15 +3,14 @@
 //! configuration.
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
+use super::captured::warn_if_captured;
 use super::consequence::LEAVES_COMPLETELY;
 use super::tls_mode::{self, ClientTls};
 use super::{KEPT_MUTUAL, direct, not_injected};
 use crate::config::Traffic;
-use crate::finding::Severity;
 use crate::hint::{nearest, one_of};
 use crate::keys;
-use crate::lint;
-use crate::mutate::{Plan, Reason, lint_input};
+use crate::mutate::{Plan, Reason};
 use crate::pod::Injection;
 
 /// Annotations that configure capture for one direction of traffic.
@@ -70,16 +69,6 @@ fn labeled_mode<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a 
 fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
     let decision = RuleDecision::skipped(Reason::TrafficLeft);
     if is_selected { decision } else { warn_if_captured(context, decision) }
-}
-
-/// Adds the warning of FP021 to a decision that leaves traffic capture unchanged.
-pub(super) fn warn_if_captured(context: &RuleContext<'_>, decision: RuleDecision) -> RuleDecision {
-    let input = lint_input(context.pod, context.pod, context.snapshot);
-    let finding = lint::captured_traffic(&input, &context.snapshot.config.fabric.lint);
-    match finding.filter(|finding| finding.severity != Severity::Info) {
-        Some(finding) => decision.with_warning(lint::warning_line(&finding)),
-        None => decision,
-    }
 }
 
 /// Disables capture. Istio reads the annotations at every injection, even into a pod that already has a proxy.

@@ -1,0 +1,16 @@
+//! A difference between the roles of a job.
+
+use crate::finding::Severity;
+
+/// The first role that differs from another role of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Deviation {
+    /// Name of the role.
+    pub(super) role: String,
+    /// Description of the difference.
+    pub(super) message: String,
+    /// Severity of the finding.
+    pub(super) severity: Severity,
+    /// How to fix it; `None`: as for the check.
+    pub(super) fix: Option<&'static str>,
+}
