@@ -11,6 +11,9 @@
 //! The controller restores a CA that it finds in one of the three objects (CA Secret, serving Secret, webhook
 //! configuration) in all of them until the CA expires. So no CA is lost while one of its serving certificates may be in
 //! use, even if an object is wiped, restored from a backup, or written by two leaders at once.
+//!
+//! The exception is a clock that is set back by more than certificates are back-dated: a CA that is not yet valid is replaced
+//! like one that has expired, and calls fail until replicas have loaded the new serving certificate.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -95,7 +95,7 @@ impl World {
         {
             return;
         }
-        // A certificate that is not yet valid because the clock was set back must be replaced first.
+        // A certificate that is not yet valid, or whose CA is not, because the clock was set back, must be replaced first.
         if self.has_future_certificate() {
             return;
         }

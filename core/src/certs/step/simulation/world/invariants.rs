@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::super::super::{CertificateFacts, CertificateSet, ServingSecret};
 use super::World;
 use super::object::Revision;
+use crate::certs::Validity;
 
 /// Maximum delay in seconds until an apiserver uses a new `caBundle`: less than the time until a CA is established.
 pub(super) const APISERVER_LAG: i64 = 60;
@@ -22,9 +23,14 @@ impl World {
         self.loaded().into_iter().filter(|(_, certificate)| self.is_valid(certificate, self.elapsed)).collect()
     }
 
-    /// Returns true if a replica may have loaded a certificate that is not yet valid, because the clock was set back.
+    /// Returns true if a replica may have loaded a certificate that is not yet valid, or whose CA is not, because the clock was
+    /// set back.
     pub(super) fn has_future_certificate(&self) -> bool {
-        self.loaded().iter().any(|(_, certificate)| certificate.validity.not_before > self.time())
+        let is_future = |validity: &Validity| validity.not_before > self.time();
+        self.loaded().iter().any(|(_, certificate)| {
+            let issuer = certificate.issuer.and_then(|issuer| self.issued.get(&issuer));
+            is_future(&certificate.validity) || issuer.is_some_and(is_future)
+        })
     }
 
     /// Returns the certificates that a replica may have loaded, and since when: the last usable one before the delay,
