@@ -6,6 +6,7 @@
 mod accelerator;
 mod container;
 mod etcd;
+mod expansion;
 mod injection;
 pub(crate) mod machines;
 pub(crate) mod networks;
@@ -23,7 +24,7 @@ pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
-pub(crate) use rendezvous::{Rendezvous, node_range};
+pub(crate) use rendezvous::{Rendezvous, node_range, trailing_port};
 pub use requests::Requests;
 
 /// A borrowed pod. Cheap to copy.

@@ -1,5 +1,7 @@
 //! Settings of the process group in a container: environment variables and arguments of torchrun.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::Container;
@@ -11,8 +13,8 @@ const MAX_ENTRIES: usize = 64;
 /// Maximum number of arguments that are searched for flags.
 const MAX_ARGUMENTS: usize = 512;
 
-/// Variables that are kept. Those of torchrun are its flags in upper case, after `PET_`.
-const VARIABLES: [&str; 15] = [
+/// Settings that are kept. Those of torchrun are its flags in upper case, after `PET_`.
+const VARIABLES: [&str; 16] = [
     "MASTER_ADDR",
     "MASTER_PORT",
     "RANK",
@@ -28,7 +30,15 @@ const VARIABLES: [&str; 15] = [
     "PET_RDZV_CONF",
     "PET_MAX_RESTARTS",
     "PET_STANDALONE",
+    MAIN_PROCESS_PORT,
 ];
+/// Setting for the flag of `accelerate launch` that contains the port of the rendezvous.
+const MAIN_PROCESS_PORT: &str = "MAIN_PROCESS_PORT";
+/// Settings that contain a port of the rendezvous.
+const PORTS: [&str; 4] = ["MASTER_PORT", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT", MAIN_PROCESS_PORT];
+
+/// Quotes of a shell.
+const QUOTES: [char; 2] = ['"', '\''];
 
 /// Settings of the process group.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +66,20 @@ impl Rendezvous {
             };
             Some((*known, value))
         });
-        Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags(container) }
+        let flags = assignments(container).into_iter().map(|(name, value)| {
+            let is_computed = value.contains(['$', '`', '\\']);
+            (name, (!is_computed).then(|| truncate(&value)))
+        });
+        Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags.collect() }
+    }
+
+    /// Returns the ports in the variables and the command of `container` on which the process group meets, each with or
+    /// without a host. All values count, because a condition of a script may select one.
+    pub(crate) fn ports(container: Container<'_>) -> impl Iterator<Item = u16> {
+        let variables =
+            PORTS.into_iter().filter_map(move |name| trailing_port(&container.expand(container.env(name)?)));
+        let of_command = assignments(container).into_iter().filter(|(name, _)| PORTS.contains(name));
+        variables.chain(of_command.filter_map(|(_, value)| trailing_port(&value)))
     }
 
     /// Returns true if the container has no settings.
@@ -111,30 +134,59 @@ pub(crate) fn node_range(text: &str) -> Option<(u64, u64)> {
     Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
 }
 
-/// Returns the flags in the container's command: `--name=value` and `--name value`, with `-` or `_` between words, and the
-/// variables that a shell script assigns. Scripts are split at blanks.
-fn flags(container: Container<'_>) -> Vec<(&'static str, Option<Box<str>>)> {
-    let words: Vec<&str> = container.command_line().flat_map(str::split_whitespace).take(MAX_ARGUMENTS).collect();
-    let flag = |index: usize| {
+/// Returns the port at the end of `23456` or `host:23456`.
+pub(crate) fn trailing_port(text: &str) -> Option<u16> {
+    text.rsplit(':').next()?.trim().parse().ok()
+}
+
+/// Returns the settings in the container's command: flags (`--name=value` and `--name value`, with `-` or `_` between words)
+/// and variables that a shell script assigns. The values contain no references that the kubelet replaces.
+fn assignments(container: Container<'_>) -> Vec<(&'static str, Cow<'_, str>)> {
+    let words: Vec<&str> = container.command_line().flat_map(shell_words).take(MAX_ARGUMENTS).collect();
+    let assignment = |index: usize| {
         let word = *words.get(index)?;
-        let (variable, value) = match word.strip_prefix("--") {
-            None => word.split_once('=').map(|(name, value)| (name.to_owned(), value))?,
+        let (known, value) = match word.strip_prefix("--") {
+            None => {
+                let (name, value) = word.split_once('=')?;
+                (VARIABLES.iter().find(|known| **known == name)?, value)
+            }
             Some(flag) => {
-                let (name, value) = match flag.split_once('=') {
-                    Some((name, value)) => (name, value),
-                    None => (flag, *words.get(index + 1)?),
-                };
-                (format!("PET_{}", name.replace('-', "_").to_ascii_uppercase()), value)
+                let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
+                let known = VARIABLES.iter().find(|known| is_flag_of(name, known))?;
+                (known, value.or_else(|| words.get(index + 1).copied())?)
             }
         };
-        let known = VARIABLES.iter().find(|known| **known == variable)?;
-        if value.starts_with('-') {
-            return None;
-        }
-        let is_computed = value.contains(['$', '`', '\\']);
-        Some((*known, (!is_computed).then(|| truncate(value.trim_matches(['"', '\'', ';'])))))
+        let value = value.trim_matches(QUOTES);
+        (!value.starts_with('-')).then(|| (*known, container.expand(value)))
     };
-    (0..words.len()).filter_map(flag).take(MAX_ENTRIES).collect()
+    (0..words.len()).filter_map(assignment).take(MAX_ENTRIES).collect()
+}
+
+/// Returns true if the flag `name` is that of the setting `known`.
+fn is_flag_of(name: &str, known: &str) -> bool {
+    let flag = known.strip_prefix("PET_").or((known == MAIN_PROCESS_PORT).then_some(known));
+    let matches = |(one, other): (u8, u8)| one.to_ascii_uppercase() == other || one == b'-' && other == b'_';
+    flag.is_some_and(|flag| flag.len() == name.len() && name.bytes().zip(flag.bytes()).all(matches))
+}
+
+/// Returns the words of `script`, without quotes at their ends. Words end at blanks and at operators of a shell, but not
+/// within a substitution such as `$(hostname -i)`. A line that continues ends with the word `\`, which is omitted.
+fn shell_words(script: &str) -> impl Iterator<Item = &str> {
+    let (mut depth, mut previous) = (0_usize, ' ');
+    let words = script.split(move |next: char| {
+        match next {
+            '(' if depth > 0 || previous == '$' => depth += 1,
+            ')' if depth > 0 => {
+                depth -= 1;
+                previous = next;
+                return false;
+            }
+            _ => {}
+        }
+        previous = next;
+        depth == 0 && (next.is_whitespace() || matches!(next, ';' | '&' | '|' | '(' | ')'))
+    });
+    words.map(|word| word.trim_matches(QUOTES)).filter(|word| !word.is_empty() && *word != "\\")
 }
 
 /// Returns the first [`MAX_VALUE`] bytes of `text`, cut between characters.

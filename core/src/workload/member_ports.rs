@@ -3,21 +3,16 @@
 use std::sync::LazyLock;
 
 use super::{KINDS, MemberPort, PodIdentity};
-use crate::pod::{Container, ContainerKind, Pod};
-
-/// Environment variables of torch, which users also set in pods of other kinds.
-const TORCH: [&str; 3] = ["MASTER_PORT", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT"];
-/// Options of torchrun, of `DeepSpeed` and of `accelerate launch` that contain a port.
-const LAUNCHER_OPTIONS: [&str; 3] = ["--master-port", "--rdzv-endpoint", "--main-process-port"];
+use crate::pod::{ContainerKind, Pod, Rendezvous, trailing_port};
 
 /// The environment variables of all kinds.
 static VARIABLES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let declared = KINDS.iter().flat_map(|kind| kind.gang.member_ports);
-    let variables = declared.filter_map(|port| match port {
-        MemberPort::Env(name) => Some(*name),
+    let variable = |port: &MemberPort| match *port {
+        MemberPort::Env(name) => Some(name),
         MemberPort::Named(_) | MemberPort::Numbered(_) => None,
-    });
-    variables.chain(TORCH).collect()
+    };
+    declared.filter_map(variable).collect()
 });
 
 /// Returns the ports on which `pod`, which belongs to `member`'s workload, communicates with the other pods. Considers
@@ -28,8 +23,8 @@ pub fn member_ports(pod: Pod<'_>, member: PodIdentity<'_>) -> Vec<u16> {
     let mut ports: Vec<u16> = Vec::new();
     for container in pod.containers().filter(|container| container.kind == ContainerKind::App) {
         let variables = container.env_names().filter(|name| VARIABLES.contains(name));
-        ports.extend(variables.filter_map(|name| trailing_port(container.env(name)?)));
-        ports.extend(command_ports(container));
+        ports.extend(variables.filter_map(|name| trailing_port(&container.expand(container.env(name)?))));
+        ports.extend(Rendezvous::ports(container));
         let is_declared = |name: Option<&str>, number: u16| {
             declared.iter().any(|port| match *port {
                 MemberPort::Named(known) => name == Some(known),
@@ -42,29 +37,6 @@ pub fn member_ports(pod: Pod<'_>, member: PodIdentity<'_>) -> Vec<u16> {
     ports.sort_unstable();
     ports.dedup();
     ports
-}
-
-/// Returns the port at the end of `23456` or `host:23456`.
-fn trailing_port(text: &str) -> Option<u16> {
-    text.rsplit(':').next()?.trim().parse().ok()
-}
-
-/// Returns the ports in the options of launchers and in the variables of torch that a command sets, also within a command
-/// for a shell. Ports that a shell computes are not known.
-fn command_ports(container: Container<'_>) -> impl Iterator<Item = u16> {
-    let is_option = |word: &str| word.starts_with("--") && LAUNCHER_OPTIONS.contains(&word.replace('_', "-").as_str());
-    let sets_port = move |word: &str| TORCH.contains(&word) || is_option(word);
-    let mut words =
-        container.command_line().flat_map(|text| text.split(|next: char| next.is_whitespace() || next == '='));
-    std::iter::from_fn(move || {
-        while let Some(word) = words.next() {
-            if sets_port(word) {
-                return Some(words.next().and_then(|value| trailing_port(value.trim_matches(['"', '\'', ';']))));
-            }
-        }
-        None
-    })
-    .flatten()
 }
 
 #[cfg(test)]
@@ -107,11 +79,33 @@ mod tests {
     #[case::exported("batch/v1", "Job", json!({"args": ["export MASTER_PORT=29505; torchrun train.py"]}), &[29505])]
     #[case::set_for_a_program("batch/v1", "Job", json!({"args": ["MASTER_PORT='29506' python train.py"]}), &[29506])]
     #[case::computed("batch/v1", "Job", json!({"args": ["export MASTER_PORT=${MASTER_PORT:-29507}; python train.py"]}), &[])]
+    #[case::two_blanks("batch/v1", "Job", json!({"args": ["deepspeed --master_port  29508 train.py"]}), &[29508])]
+    #[case::continued_line("batch/v1", "Job", json!({"args": ["torchrun --master_port \\\n  29509 \\\n train.py"]}), &[29509])]
+    #[case::chained("batch/v1", "Job", json!({"args": ["set -e;MASTER_PORT=29510;torchrun train.py"]}), &[29510])]
+    #[case::chained_by_and("batch/v1", "Job", json!({"args": ["cd a&&export MASTER_PORT=29511&&torchrun train.py"]}), &[29511])]
+    #[case::quoted_assignment("batch/v1", "Job", json!({"args": ["env \"MASTER_PORT=29512\" torchrun train.py"]}), &[29512])]
+    #[case::group("batch/v1", "Job", json!({"args": ["(MASTER_PORT=29513 torchrun train.py)"]}), &[29513])]
+    #[case::end_of_a_group("batch/v1", "Job", json!({"args": ["(torchrun train.py --master_port 29514)"]}), &[29514])]
+    #[case::quoted_option("batch/v1", "Job", json!({"args": ["torchrun '--master_port=29515' train.py"]}), &[29515])]
+    #[case::computed_host("batch/v1", "Job", json!({"args": ["torchrun --rdzv_endpoint=$(hostname -i):29516 train.py"]}), &[29516])]
+    #[case::nested_substitution("batch/v1", "Job", json!({"args": ["torchrun --rdzv_endpoint=$(dig $(cat host) | tail):29517 a"]}), &[29517])]
+    #[case::arithmetic("batch/v1", "Job", json!({"args": ["MASTER_PORT=$((29000 + 18)) torchrun train.py"]}), &[])]
+    #[case::alternatives("batch/v1", "Job", json!({"args": ["if a; then MASTER_PORT=29519; else MASTER_PORT=29520; fi"]}), &[29519, 29520])]
+    #[case::reference("batch/v1", "Job", json!({"args": ["--master_port=$(PORT)"], "env": [{"name": "PORT", "value": "29521"}]}), &[29521])]
+    #[case::reference_of_a_variable("batch/v1", "Job", env(&[("PORT", "29522"), ("MASTER_PORT", "$(PORT)")]), &[29522])]
+    #[case::reference_of_a_kind("kubeflow.org/v1", "PaddleJob", env(&[("PORT", "29523"), ("PADDLE_MASTER", "a:$(PORT)")]), &[29523])]
     #[case::another_variable("batch/v1", "Job", json!({"args": ["export API_PORT=8080; python train.py"]}), &[])]
     fn ports_of_members(#[case] version: &str, #[case] kind: &str, #[case] container: Value, #[case] expected: &[u16]) {
         let kind = find(version, kind).unwrap();
         let member = PodIdentity { kind, workload: "a", role: None, index: Some(0), training: true };
         let pod = json!({"spec": {"containers": [container]}});
         assert_eq!(member_ports(Pod::new(&pod), member), expected);
+    }
+
+    #[rstest]
+    #[case::last(511, &[29500])]
+    #[case::beyond(512, &[])]
+    fn the_number_of_words_is_limited(#[case] before: usize, #[case] expected: &[u16]) {
+        ports_of_members("batch/v1", "Job", json!({"args": ["a ".repeat(before) + "MASTER_PORT=29500"]}), expected);
     }
 }
