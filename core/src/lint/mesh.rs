@@ -1,6 +1,8 @@
 //! FP021: training traffic that passes through Envoy or ztunnel. The rule `mesh.traffic` reports the same finding if it
 //! leaves the traffic unchanged.
 
+use std::collections::BTreeMap;
+
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
@@ -9,6 +11,7 @@ use crate::finding::Severity;
 use crate::keys;
 use crate::pod::{Injection, NotInjected};
 use crate::rule::{Reason, RuleId, Verdict};
+use crate::scope::Mode;
 use crate::workload;
 
 const MESSAGE: &str =
@@ -23,6 +26,17 @@ const MESSAGE_IF_SERVING: &str =
     "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
 const FIX_IF_SERVING: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture; the mode direct skips a \
                               LeaderWorkerSet, which counts as serving";
+/// Message for a pod that the mode `direct` skips, because neither its fields nor the object of its job show its peers.
+const MESSAGE_IF_UNKNOWN: &str =
+    "NCCL and Gloo hang behind Envoy, and direct skips the pod: label it trainmesh.dev/mesh-traffic=disableCapture";
+const FIX_IF_UNKNOWN: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture, or enable gang in the configuration, so \
+                              that the object of the job shows the number of its pods";
+/// Message for a pod that the rule would change, but for audit mode.
+const MESSAGE_IN_AUDIT: &str =
+    "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
+const FIX_IN_AUDIT: &str = "label the namespace trainmesh.dev/inject: enabled, label the pods sidecar.istio.io/inject: \"false\", or \
+                            set their annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges \
+                            to \"\"";
 const MESSAGE_IN_AMBIENT: &str =
     "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
 const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
@@ -36,6 +50,19 @@ enum Redirection {
     Ambient,
 }
 
+/// Decision about the traffic of a pod, by its label or the rule `mesh.traffic`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TrafficDecision {
+    /// The rule leaves the traffic unchanged.
+    None,
+    /// The mode `direct` skips the pod, because its peers are unknown.
+    PeersUnknown,
+    /// The rule would change the pod, but for audit mode.
+    Audited,
+    /// A label selects a mode, or the rule has applied one or reports why it has not.
+    Applied,
+}
+
 /// FP021: the traffic of a training job passes through a proxy.
 pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     check_input(context.input, findings);
@@ -44,7 +71,8 @@ pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut Findin
 /// Runs FP021 without a [`CheckContext`].
 pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let is_group = is_serving_group(input);
-    match redirection(input).filter(|_| (is_group || is_rank(input)) && !is_decided(input)) {
+    let decision = TrafficDecision::of(input);
+    match redirection(input).filter(|_| (is_group || is_rank(input)) && decision != TrafficDecision::Applied) {
         None => {}
         // The effect of ztunnel was not measured.
         Some(Redirection::Ambient) => {
@@ -55,8 +83,12 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
             let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
             if input.is_excluded() {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
+            } else if decision == TrafficDecision::Audited {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IN_AUDIT, FIX_IN_AUDIT);
             } else if is_group {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_SERVING, FIX_IF_SERVING);
+            } else if decision == TrafficDecision::PeersUnknown {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IF_UNKNOWN, FIX_IF_UNKNOWN);
             } else {
                 findings.push_as(severity, FIELD, MESSAGE);
             }
@@ -67,10 +99,11 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
 /// Returns the proxy that redirects the connections of the pod, unless an annotation configures which.
 fn redirection(input: &LintInput<'_>) -> Option<Redirection> {
     let pod = input.pod;
-    if input.injection == Injection::NotExpected(NotInjected::Ambient) {
+    let has_proxy = input.injection == Injection::Expected || pod.proxy().is_some();
+    // ztunnel does not redirect a pod with a sidecar.
+    if !has_proxy && input.injection == Injection::NotExpected(NotInjected::Ambient) {
         return Some(Redirection::Ambient);
     }
-    let has_proxy = input.injection == Injection::Expected || pod.proxy().is_some();
     let is_captured = has_proxy && !pod.configures_traffic() && !pod.disables_interception();
     is_captured.then_some(Redirection::Sidecar)
 }
@@ -85,15 +118,28 @@ fn is_serving_group(input: &LintInput<'_>) -> bool {
     input.member.is_some_and(|member| workload::is_serving_group(input.pod, member))
 }
 
-/// Returns true if a label selects a traffic mode that does not skip the pod, or the rule `mesh.traffic` has applied one or
-/// reports why it has not.
-fn is_decided(input: &LintInput<'_>) -> bool {
-    let LintInput { pod, labels, rules, .. } = *input;
-    let label = pod.label(keys::MESH_TRAFFIC).or(labels.get(keys::MESH_TRAFFIC).map(String::as_str));
-    let skips = |mode: &str| Traffic::parse(mode) == Some(Traffic::Direct) && is_serving_group(input);
-    let has_label = label.is_some_and(|mode| !skips(mode));
-    let mut decisions = rules.iter().filter(|rule| rule.rule == RuleId::MeshTraffic);
-    // The label affects only pods that are opted in.
-    has_label && !input.is_excluded()
-        || decisions.any(|rule| rule.outcome != Verdict::Skipped || rule.reason == Reason::PeersUnknown)
+impl TrafficDecision {
+    fn of(input: &LintInput<'_>) -> Self {
+        let LintInput { pod, labels, rules, .. } = *input;
+        let decisions = || rules.iter().filter(|rule| rule.rule == RuleId::MeshTraffic);
+        if decisions().any(|rule| rule.reason == Reason::PeersUnknown) {
+            return Self::PeersUnknown;
+        }
+        let label = pod.label(keys::MESH_TRAFFIC).or(labels.get(keys::MESH_TRAFFIC).map(String::as_str));
+        let skips = |mode: &str| Traffic::parse(mode) == Some(Traffic::Direct) && is_serving_group(input);
+        // The label affects only pods that are opted in.
+        let has_label = label.is_some_and(|mode| !skips(mode)) && !input.is_excluded();
+        if !has_label && decisions().all(|rule| rule.outcome == Verdict::Skipped) {
+            Self::None
+        } else if decisions().any(|rule| rule.outcome == Verdict::Applied) && is_audited(labels) {
+            Self::Audited
+        } else {
+            Self::Applied
+        }
+    }
+}
+
+/// Returns true if the rules change no pods of a namespace with these labels.
+fn is_audited(labels: &BTreeMap<String, String>) -> bool {
+    labels.get(keys::INJECT).is_some_and(|mode| mode == Mode::Audit.name())
 }

@@ -35,7 +35,8 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
         } else {
             lint_keys(original, snapshot)
         };
-    if snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient) {
+    let may_be_rank = || workload::identify(original).is_some_and(workload::may_communicate);
+    if (snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient)) && may_be_rank() {
         findings.extend(captured_traffic_info(&input(), snapshot));
     }
     findings.sort_by_key(|finding| (finding.severity, finding.code));

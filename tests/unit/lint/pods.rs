@@ -57,12 +57,27 @@ fn trainer(metadata: &str, labels: &str) -> Scenario {
     ))
 }
 
+/// Returns a pod of a job with a sidecar.
+fn injected() -> Scenario {
+    pod(
+        r#"{metadata: {labels: {training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a,
+              training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '1'},
+            annotations: {sidecar.istio.io/status: '{"containers": ["istio-proxy"]}'}},
+            spec: {containers: [{name: train}, {name: istio-proxy}]}}"#,
+    )
+}
+
 /// Returns a pod of a job in the mesh, about whose traffic the rule has decided.
 fn decided(outcome: Verdict, reason: Reason) -> Scenario {
     trainer("", "").labelled("istio-injection", "enabled").decided(RuleId::MeshTraffic, outcome, reason, "")
 }
 
 const GROUP: &str = "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
+
+const UNKNOWN: &str = "NCCL and Gloo hang behind Envoy, and direct skips the pod: label it \
+                       trainmesh.dev/mesh-traffic=disableCapture";
+const AUDIT: &str =
+    "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
 
 /// Returns a leader of a `LeaderWorkerSet` whose groups have `size` pods.
 fn group(size: &str, labels: &str) -> Scenario {
@@ -103,7 +118,29 @@ fn group(size: &str, labels: &str) -> Scenario {
 #[case::not_training_in_ambient(train(RDMA).labelled("istio.io/dataplane-mode", "ambient"), None)]
 #[case::mode_of_the_configuration(decided(Verdict::Applied, Reason::TrafficDirect), None)]
 #[case::refused_mode(decided(Verdict::Refused, Reason::PodCidrsMissing), None)]
-#[case::unknown_peers(decided(Verdict::Skipped, Reason::PeersUnknown), None)]
+#[case::unknown_peers(decided(Verdict::Skipped, Reason::PeersUnknown), Some(UNKNOWN))]
+#[case::unknown_peers_with_label(
+    decided(Verdict::Skipped, Reason::PeersUnknown).labelled("trainmesh.dev/mesh-traffic", "direct"),
+    Some(UNKNOWN)
+)]
+#[case::mode_in_audit(
+    decided(Verdict::Applied, Reason::TrafficDirect).labelled("trainmesh.dev/inject", "audit"),
+    Some(AUDIT)
+)]
+#[case::label_in_audit(
+    decided(Verdict::Applied, Reason::CaptureDisabled)
+        .labelled("trainmesh.dev/mesh-traffic", "disableCapture")
+        .labelled("trainmesh.dev/inject", "audit"),
+    Some(AUDIT)
+)]
+#[case::refused_in_audit(
+    decided(Verdict::Refused, Reason::PodCidrsMissing).labelled("trainmesh.dev/inject", "audit"),
+    None
+)]
+#[case::sidecar_in_ambient(
+    injected().labelled("istio.io/dataplane-mode", "ambient"),
+    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
+)]
 #[case::default_mode(
     decided(Verdict::Skipped, Reason::TrafficLeft),
     Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
