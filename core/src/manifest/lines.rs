@@ -42,8 +42,17 @@ struct Template<'tree> {
     node: Node<'tree>,
     /// Path in the object, as `kubectl explain` writes it.
     path: String,
-    /// Names that may be that of its role: keys and names of the mappings that contain it.
-    names: Vec<&'tree str>,
+    /// Names that may be that of its role, from the outermost.
+    names: Vec<RoleName<'tree>>,
+}
+
+/// A name of a mapping that contains a pod template.
+#[derive(Clone, Copy)]
+enum RoleName<'tree> {
+    /// Value of its field with its name, such as `train`.
+    Value(&'tree str),
+    /// Key of the mapping, such as `Worker` or `headGroupSpec`.
+    Key(&'tree str),
 }
 
 impl DocumentText {
@@ -219,21 +228,34 @@ fn templates(object: Node<'_>) -> Vec<Template<'_>> {
     found
 }
 
-/// Returns the template of `role`: the path of the template, or a name around it.
+/// Returns the template of `role`: the path of the template, or a name around it. Names of other roles may start with `role`,
+/// and a role may have the name of a field, so that the most specific kind of name is taken.
 fn of_role<'found, 'tree>(templates: &'found [Template<'tree>], role: &str) -> Option<&'found Template<'tree>> {
+    let by_name = |is_role: fn(RoleName<'_>, &str) -> bool| {
+        templates.iter().find(|template| template.names.iter().any(|name| is_role(*name, role)))
+    };
     let by_path = templates.iter().find(|template| template.path == role);
-    by_path.or_else(|| templates.iter().find(|template| template.names.iter().any(|name| is_role(name, role))))
+    by_path
+        .or_else(|| by_name(|name, role| matches!(name, RoleName::Value(name) if name.eq_ignore_ascii_case(role))))
+        .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if name.eq_ignore_ascii_case(role))))
+        .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if is_key_of_role(name, role))))
 }
 
 /// Adds the pod templates in `node`, which is at `path`, to `found`.
-fn collect<'tree>(node: Node<'tree>, path: &mut String, names: &mut Vec<&'tree str>, found: &mut Vec<Template<'tree>>) {
+fn collect<'tree>(
+    node: Node<'tree>,
+    path: &mut String,
+    names: &mut Vec<RoleName<'tree>>,
+    found: &mut Vec<Template<'tree>>,
+) {
     if pod_spec(node).is_some_and(|spec| spec.get("containers").is_some()) {
         return found.push(Template { node, path: path.clone(), names: names.clone() });
     }
     let (depth, length) = (names.len(), path.len());
-    names.extend(["name", "groupName"].into_iter().filter_map(|key| node.get(key)?.value.as_str()));
+    names
+        .extend(["name", "groupName"].into_iter().filter_map(|key| node.get(key)?.value.as_str()).map(RoleName::Value));
     for (key, entry) in node.entries() {
-        names.push(key);
+        names.push(RoleName::Key(key));
         path.push_str(if length > 0 { "." } else { "" });
         path.push_str(key);
         collect(entry, path, names, found);
@@ -254,7 +276,10 @@ fn pod_spec(node: Node<'_>) -> Option<Node<'_>> {
     node.get("podSpec").or_else(|| node.get("spec"))
 }
 
-/// Returns true if `name` is `role`, or a key such as `headGroupSpec` or `leaderTemplate` that starts with it.
-fn is_role(name: &str, role: &str) -> bool {
-    name.get(..role.len()).is_some_and(|start| start.eq_ignore_ascii_case(role))
+/// Returns true if `key` is one such as `headGroupSpec` or `leaderTemplate`, which starts with the word `role`.
+fn is_key_of_role(key: &str, role: &str) -> bool {
+    let parts = key.split_at_checked(role.len());
+    parts.is_some_and(|(start, rest)| {
+        start.eq_ignore_ascii_case(role) && rest.starts_with(|next: char| next.is_ascii_uppercase())
+    })
 }

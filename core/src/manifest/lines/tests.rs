@@ -92,6 +92,39 @@ fn a_field_is_found_in_the_template_of_its_role(#[case] role: &str, #[case] poin
     "spec.a[1].template",
     7
 )]
+#[case::role_that_is_the_start_of_another(
+    "spec:\n  replicatedJobs:\n  - name: train-eval\n    template: {spec: {containers: []}}\n  - name: train\n    template:\n      \
+     spec:\n        containers:\n        - name: a\n",
+    None,
+    "train",
+    9
+)]
+#[case::role_before_another_that_starts_with_it(
+    "spec:\n  replicatedJobs:\n  - name: train\n    template:\n      spec:\n        containers:\n        - name: a\n  - name: train-eval\n    \
+     template: {spec: {containers: []}}\n",
+    None,
+    "train",
+    7
+)]
+#[case::role_with_the_name_of_a_field(
+    "spec:\n  replicatedJobs:\n  - name: a\n    template: {spec: {containers: []}}\n  - name: spec\n    template:\n      \
+     spec:\n        containers:\n        - name: a\n",
+    None,
+    "spec",
+    9
+)]
+#[case::start_of_a_field(
+    "spec:\n  template: {spec: {containers: []}}\n  tasks:\n  - name: T\n    template:\n      spec:\n        containers:\n        - name: a\n",
+    None,
+    "t",
+    8
+)]
+#[case::key_with_a_suffix(
+    "spec:\n  leadTemplate: {spec: {containers: []}}\n  leaderTemplate:\n    spec:\n      containers:\n      - name: a\n",
+    None,
+    "leader",
+    6
+)]
 #[case::clique(
     "spec:\n  template:\n    cliques:\n    - name: a\n    - name: b\n      spec:\n        podSpec:\n          containers:\n          - name: a\n",
     None,
