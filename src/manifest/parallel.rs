@@ -2,7 +2,8 @@
 //!
 //! Each thread takes the next items as a batch, so that reading stays sequential. The size of all batches between reading
 //! and consumption is limited, and an item above the limit is alone with the batches before it: memory depends neither on
-//! the number of items nor on the number of large ones.
+//! the number of items nor on the number of large ones. Sizes are those of the items. Results are larger by a factor that
+//! depends on `map`: a preview contains each pod of a manifest twice, and a manifest may have several roles.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -183,7 +183,8 @@ mod tests {
     )]
     #[case::hook_beside_a_sidecar(
         "FP056",
-        json!({"spec": {"containers": [{"name": "a", "lifecycle": {"postStart": {"exec": {"command": ["wait"]}}}}]}}),
+        json!({"metadata": {"annotations": {"sidecar.istio.io/status": r#"{"containers":["istio-proxy"]}"#}},
+            "spec": {"containers": [{"name": "a", "lifecycle": {"postStart": {"exec": {"command": ["wait"]}}}}, {"name": "istio-proxy"}]}}),
         false
     )]
     #[case::limits("FP057", json!({"spec": {"resources": {"limits": {"cpu": "8"}}, "containers": [{"name": "a"}]}}), true)]

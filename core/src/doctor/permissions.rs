@@ -105,6 +105,8 @@ impl fmt::Display for Permission {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use rstest::rstest;
 
     use super::rules::READ;
@@ -144,26 +146,46 @@ mod tests {
         assert!(without.iter().all(|part| required.iter().all(|other| !other.contains(part))), "{required:?}");
     }
 
+    /// Every permission that gangs require, so that a new kind, or another verb, is a change of this list.
     #[test]
     fn gangs_require_podgroups_and_workloads() {
+        use Server::{Controller, Webhook};
+
         let gang = Configuration::embedded();
         let without = Configuration { gang: crate::config::Gang { enabled: false, ..gang.gang }, ..gang.clone() };
-        let permissions = |configuration: &Configuration| -> Vec<String> {
+        let permissions = |configuration: &Configuration| -> BTreeSet<String> {
             let required = required_permissions(configuration, &Servers::default(), "home");
-            required.iter().map(ToString::to_string).collect()
+            required.iter().map(|it| format!("{:?} {} {}.{}", it.server, it.verb, it.resource, it.group)).collect()
         };
+        let groups = ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"];
+        let groups = groups.map(|group| (Controller, "podgroups", group, "list watch create patch delete"));
+        let workloads = [
+            ("jobs", "batch"),
+            ("jobs", "batch.volcano.sh"),
+            ("jobsets", "jobset.x-k8s.io"),
+            ("jaxjobs", "kubeflow.org"),
+            ("mpijobs", "kubeflow.org"),
+            ("paddlejobs", "kubeflow.org"),
+            ("pytorchjobs", "kubeflow.org"),
+            ("tfjobs", "kubeflow.org"),
+            ("xgboostjobs", "kubeflow.org"),
+            ("leaderworkersets", "leaderworkerset.x-k8s.io"),
+            ("rayclusters", "ray.io"),
+        ];
+        let read = workloads.map(|(resource, group)| (Controller, resource, group, "list watch"));
+        let get = workloads.map(|(resource, group)| (Webhook, resource, group, "get"));
+        let lease = [(Webhook, "leases", "coordination.k8s.io", "list watch")];
+        let expected: BTreeSet<String> = groups
+            .into_iter()
+            .chain(read)
+            .chain(get)
+            .chain(lease)
+            .flat_map(|(server, resource, group, verbs)| {
+                verbs.split(' ').map(move |verb| format!("{server:?} {verb} {resource}.{group}"))
+            })
+            .collect();
         let (with, without) = (permissions(&gang), permissions(&without));
-        for permission in [
-            "controller: create podgroups",
-            "controller: patch podgroups",
-            "controller: delete podgroups",
-            "controller: watch jobs",
-            "controller: list pytorchjobs",
-            "webhook: watch leases trainmesh-controller in home",
-        ] {
-            let found = |permissions: &[String]| permissions.iter().any(|found| found == permission);
-            assert!(found(&with) && !found(&without), "{permission}");
-        }
+        assert_eq!(with.difference(&without).cloned().collect::<BTreeSet<_>>(), expected);
     }
 
     #[test]

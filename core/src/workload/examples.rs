@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Map, Value, json};
 
 use super::template::testing::render_with;
-use super::{IDENTITY_LABELS, PodIdentity, RolePod, RuntimeReference, Runtimes, StockRuntimes, find, identify};
+use super::{PodIdentity, RolePod, RuntimeReference, Runtimes, StockRuntimes, find, identify};
 use crate::manifest::Document;
 use crate::pod::Pod;
 use crate::yaml;
@@ -132,7 +132,8 @@ fn an_invalid_field_never_panics(
     }
 }
 
-/// The labels that the controller decodes are sufficient to identify a pod and its gang.
+/// The labels of a pod's kind, and of the kind whose object is its gang, are sufficient to identify the pod and its gang. The
+/// controller decodes those of all kinds.
 #[rstest]
 fn identity_labels_identify_a_pod(#[files("../examples/*.yaml")] path: PathBuf) {
     for role in render_all(&read(&path)).into_iter().flatten().flatten() {
@@ -149,7 +150,10 @@ fn identity_labels_identify_a_pod(#[files("../examples/*.yaml")] path: PathBuf) 
             }
         });
         let mut decoded = pod.clone();
-        labels(&mut decoded, &|labels| labels.retain(|key, _| IDENTITY_LABELS.contains(&key.as_str())));
+        let kind = identify(Pod::new(&pod)).map(|member| member.kind);
+        let kinds = || kind.into_iter().chain(kind.and_then(|kind| kind.gang.object));
+        let is_own = |key: &str| kinds().any(|kind| kind.labels.contains(&key));
+        labels(&mut decoded, &|labels| labels.retain(|key, _| is_own(key)));
         assert_eq!(identity(&decoded), identity(&pod), "{pod}");
     }
 }

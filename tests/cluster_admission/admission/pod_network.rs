@@ -8,7 +8,7 @@ use trainmesh_testing::controller::PodManifest;
 use trainmesh_testing::webhook::Webhook;
 
 /// Configurations of kubeadm and Cilium, and the CRD of Calico's pools, reduced to its names.
-fn networks() -> Value {
+fn networks_manifest() -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let config_map = |name: &str, data: Value| {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
@@ -34,6 +34,24 @@ fn pool(name: &str, range: &str, is_disabled: bool) -> Value {
         "spec": {"cidr": range, "disabled": is_disabled}})
 }
 
+/// The objects of [`networks_manifest`] in the cluster of all tests, which are deleted on drop.
+struct Networks(&'static Cluster);
+
+impl Networks {
+    fn create(cluster: &'static Cluster) -> Self {
+        let networks = Self(cluster);
+        let _ = cluster.apply(&networks_manifest()).success();
+        networks
+    }
+}
+
+impl Drop for Networks {
+    fn drop(&mut self) {
+        // The pools are deleted with their CRD. A panic here would hide that of the test.
+        let _ = self.0.kubectl(&["delete", "-f", "-", "--ignore-not-found", "--timeout=60s"], &networks_manifest());
+    }
+}
+
 /// Returns code and evidence of doctor's finding about `mesh.podCIDRs`.
 fn doctor(home: &str) -> (String, String) {
     let run = trainmesh(&["doctor", "-o", "json", "--namespace", home], "");
@@ -47,7 +65,7 @@ fn doctor(home: &str) -> (String, String) {
 #[test]
 fn doctor_suggests_and_compares_the_ranges_of_pods() {
     let cluster = Cluster::get();
-    let _ = cluster.apply(&networks()).success();
+    let _networks = Networks::create(cluster);
     let pools = list([pool("pods", "10.244.0.0/17", false), pool("former", "198.51.100.0/24", true)]);
     // The apiserver serves new kinds after a moment.
     eventually(TIMEOUT, "the pools are created", || {

@@ -36,7 +36,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 /// Label and annotation that contain the name of a pod's JobSet.
 pub(super) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
 /// Label and annotation that contain the UID of a pod's JobSet.
-const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
+pub(super) const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
 /// Label and annotation that contain the name of a pod's replicated Job.
 pub(super) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
 
@@ -62,7 +62,7 @@ const EXCLUSIVE_TOPOLOGY: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
 const NODE_SELECTOR_STRATEGY: &str = "alpha.jobset.sigs.k8s.io/node-selector";
 const DEFAULT_GROUP: &str = "default";
 /// Label and annotation that contain the number of times that all Jobs of the JobSet were recreated.
-const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
+pub(super) const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 
 /// One entry of `spec.replicatedJobs`.
 struct ReplicatedJob<'a> {

@@ -40,7 +40,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
-    labels: &[ANCESTOR, jobset::NAME, jobset::ROLE, job::COMPLETION_INDEX],
+    labels: &[ANCESTOR, jobset::NAME, jobset::UID, jobset::ROLE, jobset::RESTART_ATTEMPT, job::COMPLETION_INDEX],
     gang: GangTraits {
         size_sources: &[SizeSource::Env(NODES_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
         member_ports: &[
