@@ -80,6 +80,16 @@ var cases = []struct {
 	{"TrainmeshFailsOpen", `
 		apiserver_admission_webhook_fail_open_count{name="audit.trainmesh.dev",type="admit"} _x10 1+10x50
 		apiserver_admission_webhook_request_total{name="audit.trainmesh.dev",code="503"} _x10 1+10x50`, 30 * time.Minute, "100%"},
+	// One burst before the first scrape of the series, as of a gang.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} _x20 64x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} _x20 64x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+4x60`, 28 * time.Minute, "%"},
+	// Prometheus starts after failures of the past.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} _x20 64x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} _x20 64x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} _x20 2000+4x40`, 28 * time.Minute, ""},
 	{"TrainmeshFailsOpen", `
 		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
 		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="413"} 0+10x60
@@ -111,6 +121,9 @@ var cases = []struct {
 	{"TrainmeshFailsClosed", `
 		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="500"} _x10 1+1x50
 		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="500",rejected="true"} _x10 1+1x50`, 30 * time.Minute, "100%"},
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} _x20 64x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503",rejected="true"} _x20 64x40`, 28 * time.Minute, "100%"},
 	// With failurePolicy Ignore, nothing is rejected.
 	{"TrainmeshFailsClosed", `
 		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
