@@ -46,6 +46,7 @@ mod training;
 mod tuning;
 mod values;
 mod volumes;
+mod workload_manifest;
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,7 @@ pub use table::{
     CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS,
     UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
 };
-pub use training::{RolePods, WorkloadManifest};
+pub use workload_manifest::{RolePods, WorkloadManifest};
 
 use claimed_devices::{has_adapter, read_claims};
 use context::CheckContext;

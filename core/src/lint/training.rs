@@ -15,39 +15,10 @@ pub(super) use restart::{never_restarted, overridden_policy};
 pub(super) use service::store_without_v2;
 pub(super) use storage::{lost_checkpoints, shared_claim, shared_nfs};
 
-use super::NamespaceObjects;
 use super::context::CheckContext;
-use crate::gang::GangWorkload;
-use crate::pod::{Container, ContainerKind, Pod, Rendezvous};
+use super::{RolePods, WorkloadManifest};
+use crate::pod::{Container, ContainerKind, Rendezvous};
 use crate::workload;
-
-/// A workload of the input.
-#[derive(Clone, Copy, Debug)]
-pub struct WorkloadManifest<'a> {
-    /// The complete manifest.
-    pub raw: &'a Value,
-    /// Namespace of the workload.
-    pub namespace: &'a str,
-    /// Its roles.
-    pub roles: &'a [RolePods<'a>],
-    /// Its gangs, if it has any and their sizes are known.
-    pub gang: Option<&'a GangWorkload>,
-    /// Other objects of the namespace in the input.
-    pub objects: &'a NamespaceObjects,
-}
-
-/// The pods of a role.
-#[derive(Clone, Copy, Debug)]
-pub struct RolePods<'a> {
-    /// Name of the role.
-    pub name: &'a str,
-    /// Number of pods, if it is known.
-    pub replicas: Option<u64>,
-    /// Pod of replica 0 as its operator creates it.
-    pub original: Pod<'a>,
-    /// The same pod after the patch.
-    pub patched: Pod<'a>,
-}
 
 /// A container that runs torchrun, with its settings.
 struct Agent<'a> {
