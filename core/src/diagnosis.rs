@@ -39,18 +39,19 @@ pub use inventory::{
     WorkloadClass, inventory,
 };
 pub use page::reference_page;
-pub use ras::{
-    Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasReport, RasResult, RasTarget, ras_targets,
-};
+pub use ras::{RasTarget, ras_targets};
 pub use recovery::{Recovers, Recovery};
-pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE, WorkloadName};
+pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE};
+pub use snapshot::log::{ContainerLog, LogName};
+pub use snapshot::ras::{
+    Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasRecord, RasReport, RasResult,
+};
+pub use snapshot::reference::WorkloadName;
 pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotError};
 pub use suspicion::{PodWorkload, Suspicion};
 pub use target::{Selection, Target, TargetError};
 pub use tracker::{FindingKey, FindingTracker, MAX_TRACKED, PublishedFinding, TrackedChanges};
-pub use transport::{
-    ContainerLog, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, UnassignedLog, log_targets,
-};
+pub use transport::{LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, UnassignedLog, log_targets};
 pub use waste::{Waste, WasteCause};
 
 use context::Context;

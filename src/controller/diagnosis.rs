@@ -141,7 +141,9 @@ impl Diagnoser {
             self.metrics.diagnosis.add_waste(cause, seconds);
         }
         for found in unpublished {
-            let Some(pod) = snapshot.and_then(|snapshot| snapshot.pod_in_evidence(found)) else { continue };
+            let Some(pod) = snapshot.and_then(|snapshot| PublishedFinding::in_evidence(found, snapshot)) else {
+                continue;
+            };
             if !self.limits.try_publish(found.code) {
                 continue;
             }

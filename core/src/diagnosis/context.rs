@@ -8,12 +8,12 @@ use super::job::{Job, Jobs, ObjectKey};
 use super::snapshot::claim::ClaimRecord;
 use super::snapshot::event::EventRecord;
 use super::snapshot::gang_key::{GangApi, PodGroupRecord};
+use super::snapshot::log::ContainerLog;
 use super::snapshot::node::NodeRecord;
 use super::snapshot::pod::PodRecord;
 use super::snapshot::service::ServiceRecord;
 use super::snapshot::workload::QueueRecord;
 use super::snapshot::{ClusterSnapshot, ObjectKind};
-use super::transport::ContainerLog;
 use super::{Diagnosis, Evidence};
 
 /// Maximum number of pods of a node that are searched: twice the largest limit of a managed Kubernetes.

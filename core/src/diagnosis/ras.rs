@@ -4,34 +4,15 @@
 //! once, and a finding if nothing has changed. A report is used only if its processes are those of the job, because on the
 //! network of a node, any process may answer.
 
-mod report;
 mod stalled;
 mod target;
 
 use super::job::Job;
 use super::snapshot::pod::PodRecord;
-use super::{Diagnosis, DiagnosisCode, Evidence, Recovery, WorkloadName};
+use super::snapshot::ras::{RasRecord, RasResult};
+use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
-pub use report::{Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasReport};
 pub use target::{RasTarget, ras_targets};
-
-/// Answer of RAS about a job.
-#[derive(Clone, Debug)]
-pub enum RasResult {
-    /// Two reports, the older one first.
-    Polled(Box<[RasReport; 2]>),
-    /// A process answered, and nothing proves that it belongs to the job.
-    Unidentified,
-}
-
-/// The result of a job.
-#[derive(Clone, Debug)]
-pub(super) struct RasRecord {
-    pub(super) workload: WorkloadName,
-    /// Pod through which RAS was reached.
-    pub(super) pod: String,
-    pub(super) result: RasResult,
-}
 
 /// Checks the reports about a workload.
 pub(super) fn check_job(job: &Job<'_>, records: &[RasRecord], found: &mut Vec<Diagnosis>) {

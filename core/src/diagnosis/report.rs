@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::snapshot::read::{MAX_TEXT, truncate};
-use super::{DiagnosisCode, Recovery, Waste};
+use super::{DiagnosisCode, Recovery, Waste, WasteCause, WorkloadName};
 use crate::finding::{Finding, Severity};
 
 /// Maximum number of findings. Further ones are counted.
@@ -53,17 +53,6 @@ pub struct Diagnosis {
     pub(super) since: Option<Timestamp>,
 }
 
-/// Name of a workload.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkloadName {
-    /// Kind.
-    pub kind: String,
-    /// Namespace; empty for objects without one.
-    pub namespace: String,
-    /// Name.
-    pub name: String,
-}
-
 /// A field of an object at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
@@ -86,6 +75,17 @@ impl DiagnosisReport {
 }
 
 impl Diagnosis {
+    /// Returns why accelerators are idle; `None` if none is, or the pods themselves show it.
+    #[must_use]
+    pub fn waste_cause(&self) -> Option<WasteCause> {
+        let waste = self.waste?;
+        match self.code {
+            DiagnosisCode::SidecarOutlivesMain => Some(WasteCause::SidecarRunning),
+            DiagnosisCode::FabricMixed => Some(WasteCause::FabricMixed),
+            _ => waste.includes_peers.then_some(WasteCause::PeersWaiting),
+        }
+    }
+
     /// Creates the finding `code` about `workload`.
     pub(super) fn new(code: DiagnosisCode, workload: WorkloadName, recovery: Recovery, message: &str) -> Self {
         let finding = Finding {
@@ -148,16 +148,5 @@ impl Evidence {
     /// Creates a piece of evidence.
     pub(super) fn new(object: String, field: impl Into<String>, value: &str, time: Option<Timestamp>) -> Self {
         Self { object, field: field.into(), value: truncate(value, MAX_TEXT).into(), time }
-    }
-}
-
-impl std::fmt::Display for WorkloadName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kind, namespace, name } = self;
-        if namespace.is_empty() {
-            write!(formatter, "{kind} {name}")
-        } else {
-            write!(formatter, "{kind} {namespace}/{name}")
-        }
     }
 }

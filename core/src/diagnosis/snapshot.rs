@@ -10,11 +10,13 @@ mod device;
 pub(super) mod event;
 pub(super) mod gang_key;
 pub(super) mod labels;
+pub(super) mod log;
 pub(super) mod mesh;
 pub(super) mod node;
 pub(super) mod peer_authentication;
 mod pinned;
 pub(super) mod pod;
+pub(super) mod ras;
 pub(super) mod read;
 pub(super) mod reference;
 mod repeats;
@@ -29,18 +31,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::ras::{RasRecord, RasResult, RasTarget};
-use super::transport::ContainerLog;
-use super::{Diagnosis, PublishedFinding};
 use crate::config::{Configuration, Termination};
 use crate::lifecycle::SidecarCatalog;
 use claim::ClaimRecord;
 use condition::ConditionRecord;
 use event::EventRecord;
 use gang_key::{GangApi, PodGroupRecord};
+use log::ContainerLog;
 use node::NodeRecord;
 use peer_authentication::PeerAuthenticationRecord;
 use pod::PodRecord;
+use ras::RasRecord;
 use read::{name, truncate};
 use repeats::ObjectIndex;
 use service::ServiceRecord;
@@ -239,9 +240,8 @@ impl ClusterSnapshot {
     }
 
     /// Adds what RAS reported about a job.
-    pub fn add_ras(&mut self, target: &RasTarget, result: RasResult) {
-        let RasTarget { workload, pod, .. } = target;
-        self.ras.push(RasRecord { workload: workload.clone(), pod: pod.clone(), result });
+    pub fn add_ras(&mut self, record: RasRecord) {
+        self.ras.push(record);
     }
 
     /// Records that the snapshot contains all objects of a kind in `namespace`; `None` for all namespaces.
@@ -253,15 +253,6 @@ impl ClusterSnapshot {
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
         self.newest
-    }
-
-    /// Returns name and UID of the first pod that the evidence of `found` names.
-    #[must_use]
-    pub fn pod_in_evidence(&self, found: &Diagnosis) -> Option<PublishedFinding> {
-        let titles = || found.evidence.iter().map(|evidence| evidence.object.as_str());
-        let pods = self.pods.iter().filter(|pod| *pod.namespace == *found.workload.namespace);
-        let pod = pods.into_iter().find(|pod| titles().any(|title| title == pod.title()))?;
-        Some(PublishedFinding { pod: pod.name.clone(), uid: pod.uid.clone() })
     }
 
     /// Returns true if the snapshot contains a pod.

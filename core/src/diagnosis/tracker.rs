@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Diagnosis, DiagnosisCode, DiagnosisReport, Layer, WasteCause, WorkloadName};
+use super::{ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, Layer, WasteCause, WorkloadName};
 use crate::finding::Severity;
 
 /// Time for which a finding must be absent until it counts as resolved: a container that crashes runs in between.
@@ -60,6 +60,17 @@ struct TrackedFinding {
     last_seen: Timestamp,
     is_present: bool,
     published: Option<PublishedFinding>,
+}
+
+impl PublishedFinding {
+    /// Returns the first pod of `snapshot` that the evidence of `found` names.
+    #[must_use]
+    pub fn in_evidence(found: &Diagnosis, snapshot: &ClusterSnapshot) -> Option<Self> {
+        let titles = || found.evidence.iter().map(|evidence| evidence.object.as_str());
+        let pods = snapshot.pods.iter().filter(|pod| *pod.namespace == *found.workload.namespace);
+        let pod = pods.into_iter().find(|pod| titles().any(|title| title == pod.title()))?;
+        Some(Self { pod: pod.name.clone(), uid: pod.uid.clone() })
+    }
 }
 
 impl FindingTracker {

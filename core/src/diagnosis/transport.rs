@@ -1,6 +1,6 @@
 //! Checks of the logs of a job: the network that NCCL uses, and operations that time out.
 //!
-//! [`LogReader`] reduces logs of any size to a [`ContainerLog`] as they are read. Only lines that decide are evidence: NCCL
+//! [`LogReader`] reduces logs of any size to records as they are read. Only lines that decide are evidence: NCCL
 //! logs `NET/IB : Using` even if it found no adapter and uses TCP, so `Using network` and `via NET/` count. The absence
 //! of a line is no evidence, because most jobs log at rank 0 only.
 
@@ -9,22 +9,22 @@ mod cadence;
 mod job_logs;
 mod known;
 mod line;
-mod log;
 mod message;
 mod network;
 mod peers;
 mod reader;
+mod record;
 mod timeouts;
 
 use super::context::Context;
 use super::job::{Job, Jobs};
 use super::snapshot::ClusterSnapshot;
 use super::snapshot::container::{ContainerRecord, StateRecord};
+use super::snapshot::log::LogName;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery, Selection};
 use job_logs::JobLogs;
 
 pub use assignment::UnassignedLog;
-pub use log::{ContainerLog, LogName};
 pub use reader::{LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS};
 
 /// Returns the containers of the selected workloads whose logs show the network: main containers that have started, of

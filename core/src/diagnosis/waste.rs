@@ -1,7 +1,5 @@
 //! Accelerators that are idle because of a problem.
 
-use super::{Diagnosis, DiagnosisCode};
-
 /// Accelerators that are idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waste {
@@ -35,19 +33,6 @@ impl WasteCause {
             Self::SidecarRunning => "sidecar_running",
             Self::PeersWaiting => "peers_waiting",
             Self::FabricMixed => "fabric_mixed",
-        }
-    }
-}
-
-impl Diagnosis {
-    /// Returns why accelerators are idle; `None` if none is, or the pods themselves show it.
-    #[must_use]
-    pub fn waste_cause(&self) -> Option<WasteCause> {
-        let waste = self.waste?;
-        match self.code {
-            DiagnosisCode::SidecarOutlivesMain => Some(WasteCause::SidecarRunning),
-            DiagnosisCode::FabricMixed => Some(WasteCause::FabricMixed),
-            _ => waste.includes_peers.then_some(WasteCause::PeersWaiting),
         }
     }
 }

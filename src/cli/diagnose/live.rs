@@ -159,7 +159,7 @@ async fn add_ras(
     let results = with_status("polling RAS twice", Box::pin(poll_ras(client, &targets))).await;
     for (target, result) in targets.iter().zip(results) {
         match result {
-            Ok(result) => snapshot.add_ras(target, result),
+            Ok(result) => snapshot.add_ras(target.record(result)),
             Err(reason) => notes.push(format!("RAS of {}: {}: {reason}", target.workload, target.pod)),
         }
     }

@@ -62,7 +62,7 @@ fn diagnose_polls(reports: [&str; 2], logs: &[(&str, &str)]) -> DiagnosisReport 
     let mut snapshot = snapshot(&pods(2), logs);
     let target = targets(&snapshot).remove(0);
     let reports = reports.map(|text| RasReport::parse(text).unwrap());
-    snapshot.add_ras(&target, RasResult::Polled(Box::new(reports)));
+    snapshot.add_ras(target.record(RasResult::Polled(Box::new(reports))));
     diagnose(&snapshot, &Selection::default(), now())
 }
 
@@ -256,7 +256,7 @@ fn reports_are_identified(
 fn an_unidentified_report_is_no_finding_about_the_job() {
     let mut snapshot = snapshot(&pods(2), &[]);
     let target = targets(&snapshot).remove(0);
-    snapshot.add_ras(&target, RasResult::Unidentified);
+    snapshot.add_ras(target.record(RasResult::Unidentified));
     let report = diagnose(&snapshot, &Selection::default(), now());
     assert_eq!(
         short(&report),
@@ -272,7 +272,7 @@ fn addresses_of_nodes_stand_for_several_pods() {
     let mut snapshot = snapshot(&pods, &[]);
     let target = targets(&snapshot).remove(0);
     let one = RasReport::parse(&report(&[state(0, 8), state(1, 9)], &[])).unwrap();
-    snapshot.add_ras(&target, RasResult::Polled(Box::new([one.clone(), one])));
+    snapshot.add_ras(target.record(RasResult::Polled(Box::new([one.clone(), one]))));
     let report = diagnose(&snapshot, &Selection::default(), now());
     assert_eq!(short(&report), ["RankBehind ranks are behind the others, and none advances: 10.0.0.0, process 40"]);
 }

@@ -29,7 +29,7 @@ impl Tracked {
         let changes = self.tracker.record(NAMESPACE, &report);
         let mut names: Vec<String> = Vec::new();
         for found in &changes.unpublished {
-            let pod = snapshot.pod_in_evidence(found).unwrap();
+            let pod = PublishedFinding::in_evidence(found, &snapshot).unwrap();
             names.push(format!("+ {} {}: {}", found.workload.name, found.code.code(), pod.pod));
             self.tracker.mark_published(NAMESPACE, found, pod);
         }

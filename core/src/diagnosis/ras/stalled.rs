@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::job::Job;
-use super::report::{Communicator, RankState, RasReport};
-use super::{RasRecord, evidence, process_name};
+use super::{evidence, process_name};
+use crate::diagnosis::snapshot::ras::{Communicator, RankState, RasRecord, RasReport};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 use crate::names::join_names;
 

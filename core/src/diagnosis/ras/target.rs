@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::super::context::Context;
 use super::super::job::Job;
 use super::super::snapshot::pod::PodRecord;
-use super::report::RasReport;
+use super::super::snapshot::ras::{RasRecord, RasReport, RasResult};
 use crate::diagnosis::{ClusterSnapshot, Selection, WorkloadName};
 
 /// Maximum number of jobs: each needs a connection to a kubelet.
@@ -62,6 +62,12 @@ impl RasTarget {
             addresses: job.active().filter_map(|pod| pod.transport.address.clone()).collect(),
             processes,
         }
+    }
+
+    /// Returns what RAS reported about the job, to be added to the snapshot.
+    #[must_use]
+    pub fn record(&self, result: RasResult) -> RasRecord {
+        RasRecord { workload: self.workload.clone(), pod: self.pod.clone(), result }
     }
 
     /// Returns the number of connections to try until a report matches.

@@ -1,4 +1,6 @@
-//! References between objects.
+//! References to objects.
+
+use std::fmt;
 
 use serde_json::Value;
 
@@ -15,11 +17,33 @@ pub(in crate::diagnosis) struct Reference {
     is_controller: bool,
 }
 
+/// Name of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkloadName {
+    /// Kind.
+    pub kind: String,
+    /// Namespace; empty for objects without one.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
 impl Reference {
     /// Reads kind and name of `value`.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let is_controller = value.get("controller").and_then(Value::as_bool) == Some(true);
         Some(Self { kind: name(value, "/kind")?, name: name(value, "/name")?, is_controller })
+    }
+}
+
+impl fmt::Display for WorkloadName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name } = self;
+        if namespace.is_empty() {
+            write!(formatter, "{kind} {name}")
+        } else {
+            write!(formatter, "{kind} {namespace}/{name}")
+        }
     }
 }
 

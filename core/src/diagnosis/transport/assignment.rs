@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::log::{ContainerLog, LogName};
 use crate::diagnosis::snapshot::ClusterSnapshot;
+use crate::diagnosis::snapshot::log::{ContainerLog, LogName};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::hint::nearest;
 use crate::names::join_names;

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::snapshot::container::ContainerRecord;
 use super::job_logs::{JobLogs, PodLog, names};
-use super::log::Quote;
+use crate::diagnosis::snapshot::log::Quote;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
 /// Number of minutes with lines after which a rank logs regularly.

@@ -2,8 +2,8 @@
 
 use super::super::context::Context;
 use super::super::job::Job;
+use super::super::snapshot::log::{ContainerLog, Quote};
 use super::super::snapshot::pod::PodRecord;
-use super::log::{ContainerLog, Quote};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
 

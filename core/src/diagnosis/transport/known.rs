@@ -1,7 +1,7 @@
 //! Lines whose cause is known.
 
 use super::job_logs::{JobLogs, PodLog, names};
-use super::log::Quote;
+use crate::diagnosis::snapshot::log::Quote;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
 /// Adds a finding for each cause.

@@ -3,13 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::job_logs::{JobLogs, PodLog, names};
-use super::log::{NetworkRecord, Quote};
+use crate::diagnosis::snapshot::log::{NetworkRecord, Quote};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
-
-/// Name of NCCL's network over TCP.
-const TCP: &str = "Socket";
-/// Providers of libfabric that use TCP.
-const TCP_PROVIDERS: [&str; 3] = ["tcp", "tcp;ofi_rxm", "sockets"];
 
 /// Checks the networks of a job whose ranks are on several nodes.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
@@ -133,8 +128,6 @@ fn distinct<'b, S: Iterator<Item = &'b str>>(sets: impl Iterator<Item = S>) -> O
 impl<'a> PodLog<'a> {
     /// Returns the line that proves that the rank uses TCP.
     fn tcp(&self) -> Option<&'a Quote> {
-        let socket = self.log.networks.iter().find(|network| *network.name == *TCP).map(|network| &network.quote);
-        let provider = self.log.provider.as_ref().filter(|(name, _)| TCP_PROVIDERS.contains(&&**name));
-        socket.or_else(|| provider.map(|(_, quote)| quote))
+        self.log.tcp()
     }
 }

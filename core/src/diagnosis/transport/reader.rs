@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::line::LogLine;
-use super::log::{ContainerLog, LogName};
+use crate::diagnosis::snapshot::log::{ContainerLog, LogName};
 
 /// Maximum length of a line in bytes; the rest of a longer one is ignored. NCCL's lines have at most 3 KiB.
 pub const MAX_LINE: usize = 8 * 1024;

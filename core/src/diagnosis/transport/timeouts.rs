@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::job_logs::{JobLogs, PodLog, names};
-use super::log::TimeoutRecord;
+use crate::diagnosis::snapshot::log::TimeoutRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
 /// Maximum number of ranks in a message.

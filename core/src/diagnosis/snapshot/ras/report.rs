@@ -152,7 +152,7 @@ impl RasReport {
     }
 
     /// Returns hosts and processes of all ranks, and those that a text names.
-    pub(super) fn members(&self) -> impl Iterator<Item = (&str, i64)> {
+    pub(in crate::diagnosis) fn members(&self) -> impl Iterator<Item = (&str, i64)> {
         let of_communicators = self.communicators.iter().flat_map(|communicator| {
             let missing = communicator.missing_ranks.iter().map(|rank| (rank.host.as_str(), rank.pid));
             communicator.ranks.iter().map(|rank| (rank.host.as_str(), rank.pid)).chain(missing)
@@ -161,7 +161,7 @@ impl RasReport {
     }
 
     /// Returns the communicator with the same identity.
-    pub(super) fn find(&self, other: &Communicator) -> Option<&Communicator> {
+    pub(in crate::diagnosis) fn find(&self, other: &Communicator) -> Option<&Communicator> {
         let is_same = |known: &&Communicator| known.hash == other.hash && known.secondary_hash == other.secondary_hash;
         self.communicators.iter().find(is_same)
     }
@@ -183,7 +183,7 @@ impl RasReport {
 
 impl RankStatus {
     /// Returns the code of an error.
-    pub(super) fn error(&self) -> Option<i64> {
+    pub(in crate::diagnosis) fn error(&self) -> Option<i64> {
         [self.init_state, self.async_error].into_iter().find(|state| !matches!(*state, SUCCESS | IN_PROGRESS))
     }
 }
