@@ -8,13 +8,14 @@ use crate::keys;
 
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
-    check_refused(job, found);
+    check_refused(job, context, found);
     check_mixed(job, context, found);
 }
 
-/// Reports ranks for which a profile was refused.
-fn check_refused(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
-    let is_active = |pod: &&PodRecord| pod.is_rank() && pod.deleted.is_none() && pod.accelerators() > 0;
+/// Reports ranks for which a profile was refused, except those that use another network than TCP without it.
+fn check_refused(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let is_active =
+        |pod: &&PodRecord| pod.is_rank() && pod.deleted.is_none() && pod.accelerators() > 0 && !uses_rdma(pod, context);
     let refused = job.active().filter(is_active).filter_map(|pod| Some((pod, pod.transport.refused?)));
     let refused: Vec<(&PodRecord, &str)> = refused.collect();
     let Some((_, first)) = refused.first() else { return };
@@ -27,6 +28,12 @@ fn check_refused(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
     let name = job.workload_name();
     let finding = Diagnosis::new(DiagnosisCode::FabricRefused, name, Recovery::FabricStays, &message);
     found.push(finding.with_evidence(evidence));
+}
+
+/// Returns true if the logs of a pod contain networks, and none of them is TCP.
+fn uses_rdma(pod: &PodRecord, context: &Context<'_>) -> bool {
+    let is_known = context.logs(pod).any(|log| !log.networks.is_empty());
+    is_known && context.logs(pod).all(|log| log.tcp().is_none())
 }
 
 /// Reports ranks with different profiles.

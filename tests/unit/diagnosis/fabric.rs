@@ -167,6 +167,8 @@ fn refused(annotation: &str, change: &Value) -> Vec<Value> {
 #[case::another_rule(refused("gang=GangNotPossible", &json!({})), &[])]
 #[case::not_written_by_the_webhook(refused("fabric=Because", &json!({})), &[])]
 #[case::profile_without_rdma(refused("fabric=FabricContradicted", &json!({"metadata": {"labels": {"trainmesh.dev/fabric": "tcp"}}})), &[])]
+#[case::profile_of_the_configuration(refused("fabric=FabricContradicted", &json!({"metadata": {"labels": {"trainmesh.dev/fabric": "own"}}})), &["W FabricRefused no"])]
+#[case::device_of_the_user(refused("fabric=FabricContradicted", &json!({"spec": {"containers": [{"name": "pytorch", "resources": {"limits": {"nvidia.com/gpu": "8", "rdma/ib": "1"}}}]}})), &[])]
 #[case::finished(refused("fabric=FabricContradicted", &json!({"status": {"phase": "Succeeded"}})), &[])]
 #[case::being_deleted(refused("fabric=FabricContradicted", &json!({"metadata": {"deletionTimestamp": NOW}})), &[])]
 fn refused_profiles(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {

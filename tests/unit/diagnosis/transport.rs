@@ -60,18 +60,20 @@ fn check_plain(logs: &[&str], expected: &[&str]) {
     assert_eq!(short(&report(&pods(logs.len(), &json!({})), logs)), expected, "{logs:#?}");
 }
 
-/// A rank for which a profile was refused requests RDMA as far as its job is concerned.
+/// Only a profile of RDMA that the pod itself selects is a request of RDMA.
 #[rstest]
-#[case::tcp(TCP, &["RankOnTcp worker-0 uses TCP, although the pod requests RDMA (profile refused: FabricContradicted)", "FabricRefused the fabric profile of worker-0 was refused: FabricContradicted"])]
-#[case::rdma(INFINIBAND, &["FabricRefused the fabric profile of worker-0 was refused: FabricContradicted"])]
-fn ranks_with_a_refused_profile(#[case] log: &str, #[case] expected: &[&str]) {
+#[case::tcp(json!({"trainmesh.dev/fabric": "ib-shared"}), TCP, &["RankOnTcp worker-0 uses TCP, although the pod requests RDMA (profile refused: FabricContradicted)", REFUSED])]
+#[case::profile_of_the_namespace(json!({}), TCP, &["NetworksDiffer the ranks have no network in common: IB, Socket", REFUSED])]
+#[case::profile_of_the_configuration(json!({"trainmesh.dev/fabric": "own"}), TCP, &["NetworksDiffer the ranks have no network in common: IB, Socket", REFUSED])]
+#[case::rdma_without_the_profile(json!({"trainmesh.dev/fabric": "ib-shared"}), INFINIBAND, &[])]
+fn ranks_with_a_refused_profile(#[case] labels: Value, #[case] log: &str, #[case] expected: &[&str]) {
     let mut pods = pods(2, &json!({}));
-    pods[1] = with(
-        pods[1].clone(),
-        json!({"metadata": {"annotations": {"trainmesh.dev/refused": "fabric=FabricContradicted"}}}),
-    );
+    let annotations = json!({"trainmesh.dev/refused": "fabric=FabricContradicted"});
+    pods[1] = with(pods[1].clone(), json!({"metadata": {"annotations": annotations, "labels": labels}}));
     assert_eq!(short(&report(&pods, &[INFINIBAND, log])), expected);
 }
+
+const REFUSED: &str = "FabricRefused the fabric profile of worker-0 was refused: FabricContradicted";
 
 fn pods(count: usize, limits: &Value) -> Vec<Value> {
     (0..count)

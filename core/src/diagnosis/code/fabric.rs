@@ -28,7 +28,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::FabricRefused,
         severity: Severity::Warning,
-        proof: "the annotation `trainmesh.dev/refused` of an unfinished rank with accelerators contains `fabric=` with a reason of docs/rules.md; not if the pod's own label selects a built-in profile without RDMA",
+        proof: "the annotation `trainmesh.dev/refused` of an unfinished rank with accelerators contains `fabric=` with a reason of docs/rules.md; not if the pod's own label selects a built-in profile without RDMA, a main container requests an RDMA device itself, or its logs show another network than TCP",
         fix: "run trainmesh preview POD -n NAMESPACE --cluster, which names the setting or guard; correct it and recreate all pods of the job, or select no profile with trainmesh.dev/fabric: none",
         link: "docs/diagnose.md#fabricrefused",
     },

@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankOnTcp,
         severity: Severity::Error,
-        proof: "NCCL logs `Using network Socket` or `via NET/Socket`, or the plugin of libfabric a provider over TCP, in a job of several pods whose main containers request an RDMA device or which have a built-in RDMA profile, or were refused one",
+        proof: "NCCL logs `Using network Socket` or `via NET/Socket`, or the plugin of libfabric a provider over TCP, in a job of several pods whose main containers request an RDMA device or which have a built-in RDMA profile, or were refused the one that their own label selects",
         fix: "read the lines before: no adapter found (device, profile or node), or a variable that disables RDMA",
         link: "docs/diagnose.md#rankontcp",
     },

@@ -25,7 +25,7 @@ pub(in crate::diagnosis) struct TransportRecord {
     pub(in crate::diagnosis) ras_port: u16,
     /// Request of RDMA: a resource of a main container or a fabric profile, with its field.
     pub(in crate::diagnosis) requested: Option<(&'static str, Box<str>)>,
-    /// Reason for which trainmesh refused the fabric profile.
+    /// Reason for which trainmesh refused the fabric profile of a pod whose main containers request no RDMA device themselves.
     pub(in crate::diagnosis) refused: Option<&'static str>,
     /// Variable of a main container that disables RDMA.
     pub(in crate::diagnosis) disabled: Option<&'static str>,
@@ -38,12 +38,14 @@ impl TransportRecord {
         let main = || pod.containers().filter(|container| is_main(container.name()));
         let is_set = |name: &str| main().any(|container| container.env_names().any(|known| known == name));
         let address = pod.status().and_then(|status| status.get("podIP"));
-        let refused = refused_profile(pod);
+        let adapter = main().find_map(adapter);
+        let refused = refused_profile(pod).filter(|_| adapter.is_none());
+        let requested = adapter.or_else(|| profile(pod)).or_else(|| refused_request(pod, refused?));
         Self {
             address: address.and_then(as_name),
             uses_host_network: pod.host_network(),
             ras_port: main().find_map(ras_port).unwrap_or(RAS_PORT),
-            requested: main().find_map(adapter).or_else(|| profile(pod)).or_else(|| refused.map(refused_request)),
+            requested,
             refused,
             disabled: main().find_map(disabling_variable),
             sets_debug: is_set("NCCL_DEBUG"),
@@ -71,12 +73,20 @@ fn profile(pod: Pod<'_>) -> Option<(&'static str, Box<str>)> {
 fn refused_profile(pod: Pod<'_>) -> Option<&'static str> {
     let refusals = Refusal::read(pod);
     let refusal = refusals.iter().find(|refusal| refusal.rule == RuleId::Fabric)?;
-    let own = pod.label(keys::FABRIC).and_then(|name| builtin_profiles().find(name));
-    own.is_none_or(|entry| entry.profile.is_rdma()).then(|| refusal.reason.code())
+    own_profile_is_rdma(pod).unwrap_or(true).then(|| refusal.reason.code())
 }
 
-fn refused_request(reason: &'static str) -> (&'static str, Box<str>) {
-    ("metadata.annotations[trainmesh.dev/refused]", format!("profile refused: {reason}").into())
+/// Returns the refused profile as a request, if the pod's own label selects one with RDMA. The transport of any other profile is not
+/// known here.
+fn refused_request(pod: Pod<'_>, reason: &'static str) -> Option<(&'static str, Box<str>)> {
+    let request = || ("metadata.annotations[trainmesh.dev/refused]", format!("profile refused: {reason}").into());
+    own_profile_is_rdma(pod).filter(|is_rdma| *is_rdma).map(|_| request())
+}
+
+/// Returns true if the label of the pod selects a profile with RDMA; `None` if it selects none that is built in.
+fn own_profile_is_rdma(pod: Pod<'_>) -> Option<bool> {
+    let entry = pod.label(keys::FABRIC).and_then(|name| builtin_profiles().find(name))?;
+    Some(entry.profile.is_rdma())
 }
 
 fn disabling_variable(container: Container<'_>) -> Option<&'static str> {
