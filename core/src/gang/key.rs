@@ -97,6 +97,13 @@ impl GangMode {
         }
     }
 
+    /// Returns the modes in which the gang of a pod is the one that it names. An application of `YuniKorn` may have several gangs, and
+    /// pods name it also without one.
+    pub fn named_by_pods() -> impl Iterator<Item = Self> {
+        let modes = Self::names().iter().filter_map(|name| Self::parse(name));
+        modes.filter(|mode| mode.name_key().is_some() && *mode != Self::Yunikorn)
+    }
+
     /// Returns the gang that `pod` names in this mode.
     #[must_use]
     pub fn gang_named_by(self, pod: Pod<'_>) -> Option<&str> {

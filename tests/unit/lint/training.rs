@@ -634,7 +634,15 @@ fn labeled_roles(master: &str, worker: &str, scheduler: &str) -> String {
 }
 
 const PARTIAL: Option<&str> =
-    Some("Master joins the gang of 4 pods (volcano), but not Worker: it waits for them in vain");
+    Some("Master joins the gang (volcano), which needs 4 pods, but not Worker: it waits for them in vain");
+
+/// Sets the minimum of the gang of a job.
+fn with_minimum(job: &str, pods: u64) -> String {
+    job.replace(
+        "spec: {pytorch",
+        &format!("spec: {{runPolicy: {{schedulingPolicy: {{minAvailable: {pods}}}}}, pytorch"),
+    )
+}
 
 #[rstest]
 #[case::one_role(labeled_roles("trainmesh.dev/gang: volcano", "", ""), PARTIAL)]
@@ -650,8 +658,14 @@ const PARTIAL: Option<&str> =
 )]
 #[case::the_other_role(
     labeled_roles("", "trainmesh.dev/gang: native", ""),
-    Some("Worker joins the gang of 4 pods (native), but not Master: it waits for them in vain")
+    Some("Worker joins the gang (native), which needs 4 pods, but not Master: it waits for them in vain")
 )]
+#[case::above_the_minimum(
+    with_minimum(&labeled_roles("trainmesh.dev/gang: volcano", "", ""), 2),
+    Some("Master joins the gang (volcano), which needs 2 pods, but not Worker: it waits for them in vain")
+)]
+#[case::minimum(with_minimum(&labeled_roles("trainmesh.dev/gang: volcano", "", ""), 1), None)]
+#[case::minimum_of_the_other_role(with_minimum(&labeled_roles("", "trainmesh.dev/gang: volcano", ""), 3), None)]
 #[case::both(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", ""), None)]
 #[case::none(labeled_roles("", "", ""), None)]
 #[case::no_pods(labeled_roles("trainmesh.dev/gang: volcano", "", "").replace("replicas: 3", "replicas: 0"), None)]

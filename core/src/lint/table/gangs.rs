@@ -113,9 +113,9 @@ spec:
         id: CheckId::training(14),
         severity: Severity::Warning,
         title: "a gang that a part of the roles joins",
-        why: "The size of a gang counts the pods of all roles. If some pods have another value of trainmesh.dev/gang, are excluded, or \
-              have another scheduler, the gang never reaches its minimum: its pods wait until the controller lowers it (event \
-              GangReleased), and then start without the others.",
+        why: "Without a minimum of the job, a gang needs the pods of all roles. If some pods have another value of trainmesh.dev/gang, are \
+              excluded, or have another scheduler, and the others are fewer than the minimum, the gang never reaches it: its pods \
+              wait until the controller lowers it (event GangReleased), and then start without the others.",
         fix: "give all pod templates of the job the same trainmesh.dev/gang, or label the namespace",
         example: Example { given: "", wrong: PARTIAL_GANG, fixed: COMPLETE_GANG },
         run: training::partial_gang,

@@ -19,8 +19,6 @@ use crate::pod::Requests;
 const LAUNCHER: &str = "Launcher";
 /// Role of the ranks.
 const WORKER: &str = "Worker";
-/// Modes in which the pods of a gang contain its name.
-const BY_NAME: [GangMode; 4] = [GangMode::Native, GangMode::Volcano, GangMode::Coscheduling, GangMode::Koordinator];
 /// Kind of Volcano with a minimum of its own.
 const VOLCANO_JOB: &str = "Job";
 /// Policy by which the launcher is created when all workers are ready.
@@ -127,16 +125,21 @@ pub(crate) fn partial_gang(context: &CheckContext<'_>, findings: &mut FindingSin
         other.replicas != Some(0) && position.as_ref() == Ok(&own.position)
     };
     let joined = |other: &RolePods<'_>| {
-        BY_NAME.into_iter().find(|mode| mode.gang_named_by(other.patched) == Some(own.name.as_str()))
+        GangMode::named_by_pods().find(|mode| mode.gang_named_by(other.patched) == Some(own.name.as_str()))
     };
-    let members: Vec<(&str, Option<GangMode>)> =
-        workload.roles.iter().filter(is_member).map(|other| (other.name, joined(other))).collect();
-    let Some((first, mode)) = members.iter().find_map(|(name, mode)| Some((*name, (*mode)?))) else { return };
-    let others: Vec<&str> = members.iter().filter(|(_, other)| *other != Some(mode)).map(|(name, _)| *name).collect();
+    let members: Vec<(&RolePods<'_>, Option<GangMode>)> =
+        workload.roles.iter().filter(is_member).map(|other| (other, joined(other))).collect();
+    let Some((first, mode)) = members.iter().find_map(|(other, mode)| Some((other.name, (*mode)?))) else { return };
+    let (joined, others): (Vec<_>, Vec<_>) = members.into_iter().partition(|(_, other)| *other == Some(mode));
+    let joined = WorkloadManifest::pods(joined.into_iter().map(|(other, _)| other));
+    if joined.is_none_or(|pods| pods >= own.min_members) {
+        return;
+    }
+    let others: Vec<&str> = others.into_iter().map(|(other, _)| other.name).collect();
     if others.first() == Some(&role.name) {
         let message = format!(
-            "{first} joins the gang of {} pods ({mode}), but not {}: it waits for them in vain",
-            own.size,
+            "{first} joins the gang ({mode}), which needs {} pods, but not {}: it waits for them in vain",
+            own.min_members,
             join_names(&others)
         );
         findings.push("/metadata/labels", message);
