@@ -85,8 +85,8 @@ fn train_job(changes: &str) -> String {
     "spec.replicatedJobs[0].template.spec.completionMode: the apiserver rejects completionMode=indexed"
 )]
 #[case::replica_type(
-    "lint -f -", &operator("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs: {Launcher: {TEMPLATE}, Workers: {TEMPLATE}}"), 2, &[],
-    "spec.mpiReplicaSpecs.Workers is an unknown replica type: expected Launcher or Worker"
+    "lint -f - --fail-on W", &operator("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs: {Launcher: {TEMPLATE}, Workers: {TEMPLATE}}"), 1, &[],
+    "FP049: MPIJob default/a: spec.mpiReplicaSpecs.Workers has no effect: MPIJob has no field Workers: did you mean Worker?"
 )]
 #[case::field_beside_a_value_of_a_wrong_type(
     "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "nprocPerNode: 8, pytorchReplicaSpecs: {Master: {replica: 4, TEMPLATE}}"), 2, &[],

@@ -10,10 +10,7 @@ use super::mpi::{
     self, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, JOB_ROLE_VARIABLE, config_volume, no_gpu_env,
     replica_specs,
 };
-use super::training_operator::{
-    JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, identify_by_labels, unknown_replica_type,
-};
-use crate::hint::nearest;
+use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, identify_by_labels};
 use crate::workload::template::{
     Draft, Field, Owner, append, containers, env, is_list_empty, object_mut, require_containers,
 };
@@ -54,9 +51,6 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
         match role {
             "Launcher" => roles.push(job.launcher(&spec)?),
             "Worker" => roles.push(job.worker(&spec)?),
-            _ if nearest(role, &["Launcher", "Worker"]).is_some() => {
-                return Err(unknown_replica_type(&spec, "Launcher or Worker"));
-            }
             _ => ignored.push(format!("the operator ignores {}", spec.path())),
         }
     }

@@ -71,6 +71,12 @@ pub(super) static JAX: Fields = Fields {
     names: &["runPolicy", "jaxReplicaSpecs"],
     nested: &[RUN, ("jaxReplicaSpecs", Shape::Each(&REPLICAS))],
 };
+/// The operator ignores other replica types.
+static MPI_ROLES: Fields = Fields {
+    owner: "MPIJob",
+    names: &["Launcher", "Worker"],
+    nested: &[("Launcher", Shape::Object(&REPLICAS)), ("Worker", Shape::Object(&REPLICAS))],
+};
 pub(super) static MPI: Fields = Fields {
     owner: "MPIJobSpec",
     names: &[
@@ -87,6 +93,6 @@ pub(super) static MPI: Fields = Fields {
     nested: &[
         RUN,
         ("launcherCreationPolicy", Shape::OneOf(&["AtStartup", "WaitForWorkersReady"])),
-        ("mpiReplicaSpecs", Shape::Each(&REPLICAS)),
+        ("mpiReplicaSpecs", Shape::Object(&MPI_ROLES)),
     ],
 };
