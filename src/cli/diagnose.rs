@@ -19,6 +19,7 @@ use jiff::Timestamp;
 
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_note, stderr};
+use dump::Dump;
 use scope::ScopeArguments;
 use trainmesh_core::diagnosis::{DiagnosisReport, Selection, Target, diagnose};
 use trainmesh_core::manifest::DocumentError;
@@ -113,17 +114,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(interval) = watch {
         return watch_cluster(arguments, target.as_ref(), *interval);
     }
-    let (report, errors) = if filename.is_empty() {
-        (live(arguments, target.clone())?, Vec::new())
+    let (report, errors, lacks_logs) = if filename.is_empty() {
+        (live(arguments, target.clone())?, Vec::new(), false)
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
-        let (snapshot, errors) = dump::read(filename, *logs)?;
+        let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
         if !snapshot.has_pods() && errors.is_empty() {
             let note = format_args!("the input contains no pods: a dump needs those of kubectl get pods -o yaml");
             print_note(&mut stderr(ColorChoice::Auto), note);
         }
         let now = dump::time(&snapshot, *now)?;
-        (diagnose(&snapshot, &selection, now), errors)
+        (diagnose(&snapshot, &selection, now), errors, lacks_logs)
     };
     if errors.is_empty() {
         require_workload(&report, target.as_ref())?;
@@ -135,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
     }
     print(*output, &report, &errors)?;
-    Ok(status(&report, &errors))
+    Ok(if lacks_logs { Status::Failed } else { status(&report, &errors) })
 }
 
 /// Returns an error if the selected workload was not found.

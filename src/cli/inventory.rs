@@ -7,7 +7,7 @@ use anstream::ColorChoice;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 
-use super::diagnose::dump;
+use super::diagnose::dump::{self, Dump};
 use super::diagnose::scope::ScopeArguments;
 use super::table::{NONE, format_fitted_table};
 use super::terminal::stdout_layout;
@@ -39,7 +39,7 @@ Examples:
 
 Exit codes:
   0  success, also if no workload uses accelerators
-  2  the command failed, or a dump contains no pods")]
+  2  the command failed, or the input is a manifest without pods")]
 pub(super) struct Arguments {
     #[command(flatten)]
     scope: ScopeArguments,
@@ -67,11 +67,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         (live(scope)?, Vec::new())
     } else {
         let selection = Selection { target: None, namespace: scope.namespace.clone() };
-        let (snapshot, errors) = dump::read(filename, false)?;
+        let Dump { snapshot, errors, has_manifests, lacks_logs: _ } = dump::read(filename, false)?;
         if !snapshot.has_pods() && errors.is_empty() {
-            bail!(
-                "the input contains no pods: inventory reads those of kubectl get pods -o yaml; for manifests, use trainmesh preview"
-            );
+            if has_manifests {
+                bail!(
+                    "the input contains no pods: inventory reads those of kubectl get pods -o yaml; for manifests, use trainmesh preview"
+                );
+            }
+            print_note(&mut stderr(ColorChoice::Auto), format_args!("the input contains no pods"));
         }
         let now = dump::time(&snapshot, None)?;
         (inventory(&snapshot, &selection, now), errors)

@@ -96,11 +96,6 @@ impl Inputs {
         self.documents_containing(&[])
     }
 
-    /// Returns all objects of a dump, in which lists of kubectl may be larger than a document.
-    pub fn dumped_objects(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
-        Documents::new(&self.sources, &[], &self.substitutions).splitting_lists()
-    }
-
     /// Returns the objects of documents whose text contains one of `filters`. Other documents are not parsed, which
     /// makes a search of all inputs cheap. The text is compared verbatim, without resolving escapes.
     pub fn documents_containing<'a>(
@@ -118,11 +113,28 @@ impl Inputs {
     pub fn map_documents<T: Send, E>(
         &self,
         map: impl Fn(Document) -> T + Sync,
+        consume: impl FnMut(ObjectResult<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.map_parts(Parts::new(&self.sources, &self.substitutions), map, consume)
+    }
+
+    /// Like [`Self::map_documents`], for the objects of a dump, in which lists of kubectl may be larger than a document.
+    pub fn map_dumped_objects<T: Send, E>(
+        &self,
+        map: impl Fn(Document) -> T + Sync,
+        consume: impl FnMut(ObjectResult<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.map_parts(Parts::new(&self.sources, &self.substitutions).splitting_lists(), map, consume)
+    }
+
+    fn map_parts<T: Send, E>(
+        &self,
+        parts: Parts<'_, Source>,
+        map: impl Fn(Document) -> T + Sync,
         mut consume: impl FnMut(ObjectResult<T>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut consume = |result: ObjectResult<T>| consume(result.map_err(|error| self.relocate_error(error)));
         let mut collector = Collector::new(&self.sources);
-        let parts = Parts::new(&self.sources, &self.substitutions);
         let size = |part: &Part| part.text_length() + PART_OVERHEAD;
         let map = |part: Part| part.parse(|document| map(self.relocate(document)));
         let done = map_in_order(Limits::of_machine(), parts, size, map, |part| {

@@ -300,9 +300,12 @@ const ON_TCP: &[&str] = &[
 #[case::logs_are_required(&["-f", "DIR/dump.yaml", "--logs"], 2, &[], "error: no log: add files named NAMESPACE_POD_CONTAINER.log")]
 #[case::dump_is_required(&["-f", "DIR/team-a_llama-worker-0_pytorch.log"], 2, &[], "error: no dump of the pods")]
 #[case::missing(&["-f", "DIR/dump.yaml", "-f", "DIR/missing.log"], 2, &[], "missing.log`")]
-#[case::another_container(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-worker-0_pytroch.log"], 2, &[], "error: no log belongs to a container of the input")]
+#[case::another_container(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-worker-0_pytroch.log"], 2, &["nothing found in 1 workload, 2 pods at "], "error: no log belongs to a container of the input")]
+#[case::another_container_is_required(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-worker-0_pytroch.log", "--logs"], 2, &[], "error: no log belongs to a container of the input")]
 #[case::two_logs(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-worker-0_pytroch.log", "-f", "DIR/llama-worker-0.log"], 1, &["2 pods, 1 log at"], "not checked: pod llama-worker-0 has no container pytroch, only pytorch")]
-#[case::binary(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-master-0.log"], 2, &[], "llama-master-0.log`: contains NUL bytes: it is binary")]
+#[case::binary(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-master-0.log"], 2, &["nothing found in 1 workload, 2 pods at "], "llama-master-0.log: not checked: contains NUL bytes: it is binary")]
+#[case::binary_and_text(&["-f", "DIR/dump.yaml", "-f", "DIR/llama-master-0.log", "-f", "DIR/llama-worker-0.log"], 1, &["RankOnTcp"], "llama-master-0.log: not checked: ")]
+#[case::padded(&["-f", "DIR/dump.yaml", "-f", "DIR/team-a_llama-worker-0.log"], 1, &["RankOnTcp"], "")]
 fn logs_in_files(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
     let log = SOCKET.replace("11:30", "11:00");
     let files = [
@@ -310,7 +313,8 @@ fn logs_in_files(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: 
         ("team-a_llama-worker-0_pytorch.log", log.clone()),
         ("llama-worker-0_pytroch.log", log.clone()),
         ("llama-worker-0.log", log),
-        ("llama-master-0.log", "\0\u{1}".to_owned()),
+        ("llama-master-0.log", "N\0C\0C\0L\0".to_owned()),
+        ("team-a_llama-worker-0.log", format!("\0\0\n{}\0\0", SOCKET.replace("11:30", "11:00"))),
     ];
     // The directory contains the first two.
     let is_directory = arguments.contains(&"DIR");

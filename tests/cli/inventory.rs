@@ -68,3 +68,15 @@ fn manifests_are_no_dump() {
     assert_exit(&run, 2, &[], "error: the input contains no pods: inventory reads those of kubectl get pods -o yaml");
     assert!(!run.stderr.contains("note:"), "one message is enough: {run:#?}");
 }
+
+const EMPTY: &str = "apiVersion: v1\nitems: []\nkind: List\nmetadata: {resourceVersion: ''}\n";
+const WITHOUT_PODS: &str = "apiVersion: v1\nitems:\n- apiVersion: batch/v1\n  kind: Job\n  metadata: {name: a, namespace: b, uid: c}\nkind: List\n";
+
+/// A namespace may be idle when the dump is written.
+#[rstest]
+#[case::empty(EMPTY)]
+#[case::without_pods(WITHOUT_PODS)]
+fn a_dump_may_have_no_pods(#[case] dump: &str) {
+    let run = trainmesh(&["inventory", "-f", "-"], dump);
+    assert_exit(&run, 0, &["no workload uses accelerators"], "note: the input contains no pods");
+}

@@ -18,12 +18,6 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
         let collector = if filters.is_empty() { Collector::new(sources) } else { Collector::ignoring_empty_input() };
         Self { parts, collector }
     }
-
-    /// Reads lists of kubectl by item, so that their size is not limited.
-    #[must_use]
-    pub fn splitting_lists(self) -> Self {
-        Self { parts: self.parts.splitting_lists(), ..self }
-    }
 }
 
 impl<S: Source> Iterator for Documents<'_, S> {

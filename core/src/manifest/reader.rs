@@ -39,8 +39,9 @@ impl<'inputs, S: Source> Parts<'inputs, S> {
         Self { filters: filters.iter().map(|text| memmem::Finder::new(*text)).collect(), ..self }
     }
 
-    /// Reads lists of kubectl by item.
-    pub(super) fn splitting_lists(self) -> Self {
+    /// Reads lists of kubectl by item, so that their size is not limited.
+    #[must_use]
+    pub fn splitting_lists(self) -> Self {
         Self { splits_lists: true, ..self }
     }
 

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use crate::cli::{print_error, print_note, print_warning, stderr};
 use crate::manifest::{InputError, Inputs};
 use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG, UnassignedLog};
-use trainmesh_core::manifest::DocumentError;
 use trainmesh_core::manifest::encoding::bom_length;
+use trainmesh_core::manifest::{Document, DocumentError};
 
 /// Namespace of objects without one, as in kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -31,12 +31,21 @@ const MAX_HEAD: usize = 1024;
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Reads dumps and logs. Invalid documents are reported and returned. With `requires_logs`, or if a path is a log, one log of a
-/// container of the input is needed: without it, no log would be checked.
-pub(in crate::cli) fn read(
-    paths: &[PathBuf],
-    requires_logs: bool,
-) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
+/// A dump that was read.
+pub(in crate::cli) struct Dump {
+    /// Its objects and logs.
+    pub(in crate::cli) snapshot: ClusterSnapshot,
+    /// Invalid documents, which were reported.
+    pub(in crate::cli) errors: Vec<DocumentError>,
+    /// True if an object has no UID, so that it was not read from a cluster.
+    pub(in crate::cli) has_manifests: bool,
+    /// True if logs were named and none of them was checked, which was reported.
+    pub(in crate::cli) lacks_logs: bool,
+}
+
+/// Reads dumps and logs. Invalid documents are reported and returned. With `requires_logs`, one log of a container of the input
+/// is needed: without it, no log would be checked.
+pub(in crate::cli) fn read(paths: &[PathBuf], requires_logs: bool) -> anyhow::Result<Dump> {
     let mut logs = Vec::new();
     let mut dumps = Vec::new();
     for path in paths {
@@ -64,13 +73,19 @@ pub(in crate::cli) fn read(
     if logs.is_empty() && requires_logs {
         bail!("no log: add files named NAMESPACE_POD_CONTAINER.log with -f, or the output of kubectl logs --prefix");
     }
-    let (mut snapshot, errors) = read_objects(&dumps)?;
-    let counts = logs.iter().map(|path| add_log(&mut snapshot, path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let has_assigned = assign_logs(&mut snapshot, &logs, &counts);
-    if (requires_logs || paths.iter().any(|path| is_log(path))) && !has_assigned {
-        bail!("no log belongs to a container of the input: name the files NAMESPACE_POD_CONTAINER.log");
+    let mut dump = read_objects(&dumps)?;
+    let counts = logs.iter().map(|path| add_log(&mut dump.snapshot, path)).collect::<anyhow::Result<Vec<_>>>()?;
+    if !assign_logs(&mut dump.snapshot, &logs, &counts) {
+        let problem = "no log belongs to a container of the input: name the files NAMESPACE_POD_CONTAINER.log";
+        if requires_logs {
+            bail!(problem);
+        }
+        dump.lacks_logs = paths.iter().any(|path| is_log(path));
+        if dump.lacks_logs {
+            print_error(&mut stderr(ColorChoice::Auto), format_args!("{problem}"));
+        }
     }
-    Ok((snapshot, errors))
+    Ok(dump)
 }
 
 /// Returns the time of a dump: `now`, or the newest time in it.
@@ -84,7 +99,7 @@ pub(in crate::cli) fn time(snapshot: &ClusterSnapshot, now: Option<Timestamp>) -
     }
 }
 
-fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
+fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let inputs = Inputs::open(paths, false, io::stdin()).map_err(|error| match error {
         InputError::EmptyDirectory(path) => {
             let extensions = ".yaml, .yml, .json or .log";
@@ -94,12 +109,16 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Docum
     })?;
     let mut snapshot = ClusterSnapshot::default();
     let mut errors = Vec::new();
+    let mut has_manifests = false;
     let stderr = &mut stderr(ColorChoice::Auto);
-    for document in inputs.dumped_objects() {
+    // The lines of the text are not needed.
+    let without_text = |Document { source, namespace, value, .. }| (source, namespace, value);
+    inputs.map_dumped_objects(without_text, |document| {
         match document {
-            Ok(document) => {
-                let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-                snapshot.add(&document.value, default).with_context(|| document.source.to_string())?;
+            Ok(((source, namespace, value), _)) => {
+                has_manifests |= value.pointer("/metadata/uid").is_none();
+                let default = namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+                snapshot.add(&value, default).with_context(|| source.to_string())?;
             }
             Err(error) if error.skipped.is_some() => {
                 print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));
@@ -112,14 +131,15 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Docum
                 errors.push(error);
             }
         }
-    }
+        anyhow::Ok(())
+    })?;
     let repeats = snapshot.repeats();
     if repeats > 0 {
         let (noun, verb) = if repeats == 1 { ("object", "is") } else { ("objects", "are") };
         let rule = "the newest version of each counts";
         print_note(stderr, format_args!("{repeats} {noun} {verb} in the input more than once: {rule}"));
     }
-    Ok((snapshot, errors))
+    Ok(Dump { snapshot, errors, has_manifests, lacks_logs: false })
 }
 
 /// Returns the probable reason why a file is no dump.
@@ -157,28 +177,24 @@ fn assign_logs(snapshot: &mut ClusterSnapshot, paths: &[PathBuf], counts: &[usiz
     has_assigned
 }
 
-/// Adds the logs in a file: that of the container in its name, or those in the prefixes of its lines. Returns their number.
+/// Adds the logs in a file: that of the container in its name, or those in the prefixes of its lines. Returns their number. One
+/// that cannot be read is reported, because the others may show the cause.
 fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<usize> {
-    let step = || format!("cannot read `{}`", path.display());
     let file_name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let mut reader = LogReader::new(LogName::from_file_stem(file_name));
-    let mut file = File::open(path).with_context(step)?;
-    let mut chunk = vec![0; CHUNK];
-    let mut is_complete = true;
-    let mut is_start = true;
-    while is_complete {
-        let count = file.read(&mut chunk).with_context(step)?;
-        if count == 0 {
-            break;
-        }
-        if mem::take(&mut is_start) {
-            // A node that crashed may leave NUL bytes at the end of a log.
-            bom_length(&chunk[..count.min(MAX_HEAD)]).with_context(step)?;
-        }
-        is_complete = reader.push(&chunk[..count]);
-    }
-    let logs = reader.finish();
     let stderr = &mut stderr(ColorChoice::Auto);
+    let is_complete = match read_log(path, &mut reader) {
+        Ok(is_complete) => is_complete,
+        // The path is mistyped.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
+        }
+        Err(error) => {
+            print_warning(stderr, format_args!("{}: not checked: {error}", path.display()));
+            return Ok(0);
+        }
+    };
+    let logs = reader.finish();
     if !is_complete {
         print_note(stderr, format_args!("{}: only the first {} MiB were read", path.display(), MAX_LOG / 1024 / 1024));
     }
@@ -191,6 +207,35 @@ fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<usize>
         snapshot.add_log(log).with_context(|| path.display().to_string())?;
     }
     Ok(count)
+}
+
+/// Reads a log. Returns false if it exceeds the limit.
+fn read_log(path: &Path, reader: &mut LogReader) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut chunk = vec![0; CHUNK];
+    let mut is_start = true;
+    loop {
+        let count = file.read(&mut chunk)?;
+        if count == 0 {
+            return Ok(true);
+        }
+        if mem::take(&mut is_start) {
+            bom_length(without_padding(&chunk[..count.min(MAX_HEAD)]))?;
+        }
+        if !reader.push(&chunk[..count]) {
+            return Ok(false);
+        }
+    }
+}
+
+/// Returns the start of a log without the NUL bytes that a rotation by copytruncate leaves at the start of a log, and a crash of the
+/// node at its end.
+fn without_padding(head: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| *byte != 0;
+    match (head.iter().position(is_text), head.iter().rposition(is_text)) {
+        (Some(start), Some(end)) => &head[start..=end],
+        _ => &[],
+    }
 }
 
 /// Returns the logs in a directory, in the order of their names.

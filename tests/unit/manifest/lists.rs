@@ -1,10 +1,11 @@
 //! Lists that kubectl and the apiserver write, which a dump reads by item.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use rstest::rstest;
 use trainmesh::manifest::Inputs;
-use trainmesh_core::manifest::MAX_DOCUMENT;
+use trainmesh_core::manifest::{Document, DocumentError, MAX_DOCUMENT};
 
 use super::{JSON_POD, POD, summary};
 
@@ -27,9 +28,20 @@ fn open(text: &[u8]) -> Inputs {
     Inputs::open(&[PathBuf::from("-")], false, text).unwrap()
 }
 
+/// Returns the objects of a dump.
+fn dumped(inputs: &Inputs) -> Vec<Result<Document, DocumentError>> {
+    let mut found = Vec::new();
+    let consume = |result: Result<(Document, _), _>| {
+        found.push(result.map(|(document, _)| document));
+        Ok::<(), Infallible>(())
+    };
+    inputs.map_dumped_objects(|document| document, consume).unwrap();
+    found
+}
+
 /// Checks the objects of a dump; each expected line is a prefix of the actual one.
 fn check(text: &str, expected: &[&str]) {
-    let found = summary(open(text.as_bytes()).dumped_objects());
+    let found = summary(dumped(&open(text.as_bytes())).into_iter());
     let matches =
         found.len() == expected.len() && found.iter().zip(expected).all(|(line, start)| line.starts_with(start));
     assert!(matches, "found {found:#?}, expected {expected:#?}");
@@ -61,9 +73,8 @@ fn lists_are_read_by_item(#[case] text: &str, #[case] expected: &[&str]) {
 #[case::response(API)]
 fn the_objects_are_those_of_the_document(#[case] text: &str) {
     let inputs = open(text.as_bytes());
-    let values =
-        |found: Result<trainmesh_core::manifest::Document, _>| found.map(|found| (found.item, found.value)).ok();
-    let by_item: Vec<_> = inputs.dumped_objects().map(values).collect();
+    let values = |found: Result<Document, _>| found.map(|found| (found.item, found.value)).ok();
+    let by_item: Vec<_> = dumped(&inputs).into_iter().map(values).collect();
     assert_eq!(by_item, inputs.documents().map(values).collect::<Vec<_>>());
 }
 
@@ -87,7 +98,7 @@ fn a_list_may_be_larger_than_a_document(#[case] is_json: bool) {
     let text = large(is_json);
     assert!(text.len() > MAX_DOCUMENT);
     let inputs = open(text.as_bytes());
-    assert_eq!(inputs.dumped_objects().flatten().count(), 32);
+    assert_eq!(dumped(&inputs).into_iter().flatten().count(), 32);
     assert!(inputs.documents().any(|found| found.is_err()));
 }
 
