@@ -19,6 +19,7 @@ pub(crate) mod list;
 pub mod live;
 pub(crate) mod mesh;
 pub mod namespaces;
+mod page;
 pub mod request;
 pub mod secret;
 mod webhook_configuration;

@@ -9,6 +9,6 @@ pub use admin::router;
 pub use log::{LISTENING, LogFormat, LogLevels, init_logging};
 pub use metrics::{
     AdmissionMetrics, CertificateMetrics, ConnectionMetrics, DiagnosisMetrics, EvictionReason, FabricMetrics,
-    GangMetrics, HandshakeFailure, LifecycleMetrics, Metrics, ReloadResult, ReviewResult, ServerKind,
+    GangMetrics, HandshakeFailure, LifecycleMetrics, Metrics, NamespaceScan, ReloadResult, ReviewResult, ServerKind,
 };
 pub use readiness::Readiness;

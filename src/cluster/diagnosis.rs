@@ -15,7 +15,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::list::paginate;
-use super::request::RequestError;
+use super::page::read_page;
+use super::request::{RequestError, send};
 use trainmesh_core::config::Termination;
 use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, PodWorkload, SnapshotError};
 use trainmesh_core::pod;
@@ -26,6 +27,8 @@ pub use ras::poll_ras;
 
 /// Page size: 100 pods with large annotations take a few megabytes.
 const PAGE: u32 = 100;
+/// Page size of the controller: one with the largest pods, of some 9 MiB of JSON each, must fit into its memory.
+const POD_PAGE: u32 = 20;
 /// Maximum number of pods that the controller diagnoses at once, of some 3 KB each.
 const MAX_PODS: usize = 10_000;
 /// Kinds whose objects a diagnosis does not read: pods of them have no training job.
@@ -50,6 +53,9 @@ const SCHEDULING: [SchedulingKind; 7] = [
         Some(ObjectKind::ResourceClaim),
     ),
 ];
+
+/// Request for the pods of a namespace, in errors.
+const LIST_PODS: &str = "list pods";
 
 /// Istio's policies, which a namespace has or inherits from this one.
 const ROOT_NAMESPACE: &str = "istio-system";
@@ -124,15 +130,10 @@ pub(crate) async fn read_pods(
 ) -> Result<ClusterSnapshot, ReadError> {
     let mut snapshot = ClusterSnapshot::new(settings);
     let path = Pod::url_path(&(), Some(namespace));
-    let page = |parameters: ListParams| {
-        let request = Request::new(&path).list(&parameters).map_err(kube::Error::BuildRequest);
-        async move { client.request::<ObjectList<Value>>(request?).await }
-    };
-    let mut pods = std::pin::pin!(paginate("list pods", ListParams::default().limit(PAGE), page));
     let mut count = 0;
-    while let Some(mut object) = pods.try_next().await? {
+    let mut add = |mut object: Value| {
         if !is_selected(&PodWorkload::of(pod::Pod::new(&object))) {
-            continue;
+            return Ok(());
         }
         if count == MAX_PODS {
             return Err(ReadError::TooManyPods);
@@ -140,6 +141,21 @@ pub(crate) async fn read_pods(
         count += 1;
         set_type(&mut object, &Pod::api_version(&()), &Pod::kind(&()));
         snapshot.add(&object, namespace)?;
+        Ok(())
+    };
+    let mut next = Some(ListParams::default().limit(POD_PAGE));
+    while let Some(parameters) = next {
+        let request = Request::new(&path).list(&parameters).map_err(kube::Error::BuildRequest);
+        let text = send(LIST_PODS, async { client.request_text(request?).await }).await?;
+        let mut added = Ok(());
+        let read = |pod| {
+            if added.is_ok() {
+                added = add(pod);
+            }
+        };
+        let token = read_page(&text, read).map_err(|_| RequestError::Malformed(LIST_PODS.to_owned()))?;
+        added?;
+        next = token.map(|token| parameters.continue_token(&token));
     }
     Ok(snapshot)
 }

@@ -22,7 +22,7 @@ use crate::bucket::Bucket;
 use crate::cluster::diagnosis::{ReadError, read_pods};
 use crate::cluster::events::{self, MAX_NOTE_BYTES};
 use crate::reload::Settings;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, NamespaceScan};
 use trainmesh_core::diagnosis::{
     ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, FindingTracker, PublishedFinding, Selection,
     TrackedChanges, diagnose,
@@ -110,6 +110,9 @@ impl Diagnoser {
         let duration = start.elapsed();
         // Another error, such as too many pods, may remain until they change.
         let state = read.is_ok().then_some(suspects);
+        if !matches!(read, Ok(Ok(_))) {
+            self.metrics.diagnosis.count_failed_scan(NamespaceScan::Diagnosis);
+        }
         match read {
             Ok(Ok(Some((snapshot, report)))) => self.record(namespace, &report, Some(&snapshot)).await,
             Ok(Ok(None)) => {}

@@ -27,7 +27,7 @@ use crate::cluster::events;
 use crate::cluster::list::paginate;
 use crate::cluster::request::RequestError;
 use crate::reload::Settings;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, NamespaceScan};
 use trainmesh_core::error::chain;
 use trainmesh_core::gang::deviation::{Deviation, GangMember, deviations};
 use trainmesh_core::gang::{Assignment, GangId};
@@ -114,6 +114,9 @@ impl MixedGangDetector {
         let read = limited(self.schedule.limit(namespace), members(&self.client, namespace)).await;
         let duration = start.elapsed();
         let is_complete = matches!(read, Ok(Ok(_)));
+        if !is_complete {
+            self.metrics.diagnosis.count_failed_scan(NamespaceScan::Fabric);
+        }
         match read {
             Ok(Ok(gangs)) => {
                 for gang in assignments.keys() {

@@ -20,7 +20,7 @@ use prometheus_client::registry::Registry;
 pub use admission::{AdmissionMetrics, ReviewResult};
 pub use certificates::CertificateMetrics;
 pub use connections::{ConnectionMetrics, EvictionReason, HandshakeFailure, ServerKind};
-pub use diagnosis::DiagnosisMetrics;
+pub use diagnosis::{DiagnosisMetrics, NamespaceScan};
 pub use fabric::FabricMetrics;
 pub use gang::GangMetrics;
 pub use lifecycle::LifecycleMetrics;
@@ -127,6 +127,7 @@ mod tests {
         metrics.lifecycle.record_missed_pod();
         metrics.lifecycle.set_leader(true);
         metrics.fabric.set_mixed_gangs(2);
+        metrics.diagnosis.count_failed_scan(NamespaceScan::Fabric);
         metrics.fabric.set_unpinned(3, 1);
         metrics.gang.set_groups(4);
         metrics.gang.set_missing(1);
@@ -171,6 +172,8 @@ mod tests {
             "trainmesh_findings{id=\"CrashLoop\"} 0",
             "trainmesh_gpu_seconds_wasted_total{cause=\"peers_waiting\"} 480",
             "trainmesh_gpu_seconds_wasted_total{cause=\"sidecar_running\"} 0",
+            "trainmesh_namespace_scans_failed_total{scan=\"diagnosis\"} 0",
+            "trainmesh_namespace_scans_failed_total{scan=\"fabric\"} 1",
             "trainmesh_pods{state=\"waiting\"} 0",
             "trainmesh_pods{state=\"ending\"} 1",
         ] {

@@ -16,6 +16,16 @@ pub struct DiagnosisMetrics {
     wasted: Family<CauseLabels, Counter>,
     workloads: Family<ClassLabels, Gauge>,
     accelerators: Family<ClassLabels, Gauge>,
+    failed_scans: Family<ScanLabels, Counter>,
+}
+
+/// A scan of the pods of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespaceScan {
+    /// The diagnosis.
+    Diagnosis,
+    /// The comparison of the fabric profiles of gangs.
+    Fabric,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -31,6 +41,23 @@ struct CauseLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ClassLabels {
     class: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScanLabels {
+    scan: &'static str,
+}
+
+impl NamespaceScan {
+    /// Every scan.
+    const ALL: [Self; 2] = [Self::Diagnosis, Self::Fabric];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Diagnosis => "diagnosis",
+            Self::Fabric => "fabric",
+        }
+    }
 }
 
 impl DiagnosisMetrics {
@@ -57,9 +84,19 @@ impl DiagnosisMetrics {
         }
     }
 
+    /// Counts a scan of a namespace that failed or took too long.
+    pub fn count_failed_scan(&self, scan: NamespaceScan) {
+        self.failed_scans(scan).inc();
+    }
+
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let (findings, wasted) = (Family::default(), Family::default());
-        let metrics = Self { findings, wasted, workloads: Family::default(), accelerators: Family::default() };
+        let metrics = Self {
+            findings: Family::default(),
+            wasted: Family::default(),
+            workloads: Family::default(),
+            accelerators: Family::default(),
+            failed_scans: Family::default(),
+        };
         registry.register("findings", "Workloads with a problem, by finding", metrics.findings.clone());
         registry.register(
             "gpu_seconds_wasted",
@@ -76,10 +113,22 @@ impl DiagnosisMetrics {
             "Accelerators that workloads request, by probable class",
             metrics.accelerators.clone(),
         );
+        registry.register(
+            "namespace_scans_failed",
+            "Scans of a namespace that failed or took too long",
+            metrics.failed_scans.clone(),
+        );
         // Export the series from the start, so that the first seconds count as an increase.
         for cause in WasteCause::ALL {
             metrics.add_waste(cause, 0);
         }
+        for scan in NamespaceScan::ALL {
+            metrics.failed_scans(scan).inc_by(0);
+        }
         metrics
+    }
+
+    fn failed_scans(&self, scan: NamespaceScan) -> Counter {
+        self.failed_scans.get_or_create_owned(&ScanLabels { scan: scan.name() })
     }
 }
