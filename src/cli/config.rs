@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
-use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic};
+use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, Values};
 use trainmesh_core::printable::Printable;
 
 /// Validate, describe and show configurations
@@ -64,6 +64,20 @@ enum Command {
     },
 }
 
+/// State of Helm values.
+struct ValuesState {
+    /// True if a file has the section `config`.
+    has_section: bool,
+    /// Profiles of a file that are lost because a later file has its own list.
+    lost_profiles: Vec<LostProfiles>,
+}
+
+/// Problems of files, each with the index of its file.
+type Problems = Vec<(usize, Problem)>;
+
+/// Remark about Helm values.
+const OTHER_VALUES: &str = "; Helm checks the other values";
+
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut stdout = io::stdout();
     match &arguments.command {
@@ -83,19 +97,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status> {
     let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let names = names(paths);
-    let checked: Result<_, Vec<(usize, Problem)>> = match texts.as_slice() {
-        [text] if !config::contains_values(text) => Configuration::parse(text)
-            .map(|configuration| ("valid", "", configuration))
-            .map_err(|problems| problems.into_iter().map(|problem| (0, problem)).collect()),
-        _ => config::parse_values(&texts).map(|values| {
-            report_lost_profiles(&names, &values.lost_profiles);
-            let state =
-                if values.has_section { "section config is valid" } else { "no section config, so the defaults apply" };
-            (state, "; Helm checks the other values", values.configuration)
-        }),
-    };
-    match checked {
-        Ok((state, rest, configuration)) => {
+    match parse(&texts) {
+        Ok((configuration, values)) => {
+            report_lost_profiles(&names, values.as_ref().map_or(&[], |values| &values.lost_profiles));
+            let (state, rest) = match values {
+                None => ("valid", ""),
+                Some(ValuesState { has_section: true, .. }) => ("section config is valid", OTHER_VALUES),
+                Some(_) => ("no section config, so the defaults apply", OTHER_VALUES),
+            };
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
             report_missing_pod_ranges(&configuration);
             report_replaced_profiles(&configuration);
@@ -190,17 +199,24 @@ fn report_unlisted_machines(configuration: &Configuration) {
 /// Loads the configuration at `paths`, several files of Helm values as one, or the embedded configuration if there is no
 /// path. Prints the problems and returns `None` if it is invalid.
 pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Configuration>> {
-    match paths {
-        [] => Ok(Some(Configuration::embedded())),
-        [path] => Ok(load_with_text(path)?.map(|(configuration, _)| configuration)),
-        _ => {
-            let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
-            Ok(config::parse_values(&texts)
-                .map(|values| values.configuration)
-                .inspect_err(|problems| print_problems_of_files(&names(paths), problems))
-                .ok())
-        }
+    if paths.is_empty() {
+        return Ok(Some(Configuration::embedded()));
     }
+    let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let parsed = parse(&texts).inspect_err(|problems| print_problems_of_files(&names(paths), problems));
+    Ok(parsed.ok().map(|(configuration, _)| configuration))
+}
+
+/// Parses a configuration, or one or more files of Helm values, whose state is also returned. Each problem has the index of its text.
+fn parse(texts: &[String]) -> Result<(Configuration, Option<ValuesState>), Problems> {
+    if let [text] = texts
+        && !config::contains_values(text)
+    {
+        let in_file = |problems: Vec<Problem>| problems.into_iter().map(|problem| (0, problem)).collect();
+        return Configuration::parse(text).map(|configuration| (configuration, None)).map_err(in_file);
+    }
+    let Values { configuration, has_section, lost_profiles } = config::parse_values(texts)?;
+    Ok((configuration, Some(ValuesState { has_section, lost_profiles })))
 }
 
 /// Returns the names of files for messages.
