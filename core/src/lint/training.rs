@@ -81,6 +81,12 @@ impl<'a> RolePods<'a> {
         })
     }
 
+    /// Returns true unless each main container certainly runs another program than torchrun. A script or the entry point of the image may
+    /// start it.
+    fn may_run_torchrun(&self) -> bool {
+        !self.main_containers().all(runs_python)
+    }
+
     /// Returns the containers in `spec.containers`.
     fn main_containers(&self) -> impl Iterator<Item = Container<'a>> {
         self.original.containers().filter(|container| container.kind == ContainerKind::App)
@@ -110,6 +116,13 @@ fn command_list(container: Container<'_>) -> &'static str {
 /// Returns the words of the container's command; those of scripts end at blanks.
 fn words(container: Container<'_>) -> impl Iterator<Item = &str> {
     container.command_line().flat_map(str::split_whitespace).take(MAX_WORDS)
+}
+
+/// Returns true if the container starts a Python program that neither is nor resembles a launcher.
+fn runs_python(container: Container<'_>) -> bool {
+    let program = words(container).next().and_then(|word| word.rsplit('/').next());
+    let is_launcher = |word: &str| word.contains("torch") || word.contains("launch");
+    program.is_some_and(|program| program.starts_with("python")) && !words(container).any(is_launcher)
 }
 
 fn runs_torchrun(container: Container<'_>) -> bool {

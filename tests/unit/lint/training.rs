@@ -399,6 +399,19 @@ fn tr006_settings_on_the_wrong_level(#[case] text: String, #[case] expected: Opt
 #[case::within_the_range(workers(2, "'--nnodes=1:4',"), None)]
 #[case::all_roles(pair("--nnodes=3,", "--nnodes=3,"), None)]
 #[case::workers_alone(job(&[("Master", 1, "args: [a]"), ("Worker", 2, &torchrun("--nnodes=2,"))]), None)]
+#[case::another_role_runs_python(
+    job(&[("Master", 1, "command: [python, eval.py]"), ("Worker", 2, &torchrun("--nnodes=3,"))]),
+    Some("container pytorch: --nnodes=3, but torchrun runs in at most 2 pods: the group never forms")
+)]
+#[case::another_role_runs_a_launcher(
+    job(&[("Master", 1, "command: [python3, launch.py]"), ("Worker", 2, &torchrun("--nnodes=3,"))]),
+    None
+)]
+#[case::another_role_runs_a_script(
+    job(&[("Master", 1, "command: [bash, train.sh]"), ("Worker", 2, &torchrun("--nnodes=3,"))]),
+    None
+)]
+#[case::another_role_runs_the_image(job(&[("Master", 1, "args: [a]"), ("Worker", 2, &torchrun("--nnodes=3,"))]), None)]
 #[case::computed(workers(2, "--nnodes=$NODES,"), None)]
 #[case::not_a_number(workers(2, "--nnodes=many,"), None)]
 #[case::one_of_several(

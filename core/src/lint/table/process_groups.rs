@@ -45,8 +45,9 @@ spec:
         severity: Severity::Error,
         title: "--nnodes that differs from the number of pods",
         why: "torchrun waits until as many agents have joined as --nnodes requires. If the job has fewer pods, the group never \
-              forms. If it has more, the others wait or form another group (warning). A value that the command computes, and jobs \
-              whose pods may be independent of each other with --nnodes=1, are not reported.",
+              forms. If it has more, the others wait or form another group (warning). Pods whose command is another Python program do \
+              not count. A value that the command computes, and jobs whose pods may be independent of each other with \
+              --nnodes=1, are not reported.",
         fix: "set --nnodes to the number of pods, or remove it where the operator sets PET_NNODES",
         example: Example {
             given: "",

@@ -67,7 +67,12 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
         let name = agent.container.name();
         let pods = if *largest == 1 { "1 pod".to_owned() } else { format!("{largest} pods") };
         if min > *largest {
-            let message = format!("container {name}: --nnodes={text}, but the job has {pods}: the group never forms");
+            let count = if workload.ranks().all(RolePods::may_run_torchrun) {
+                format!("the job has {pods}")
+            } else {
+                format!("torchrun runs in at most {pods}")
+            };
+            let message = format!("container {name}: --nnodes={text}, but {count}: the group never forms");
             findings.push(agent.field(NODES), message);
         } else {
             let message = format!("container {name}: --nnodes={text}, but the job has {pods}: some take no part");
@@ -174,14 +179,16 @@ fn is_standalone(agent: &Agent<'_>) -> bool {
 fn group_sizes(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<Vec<u64>> {
     let of_role = role.replicas?;
     let has_agents = |role: &&RolePods<'_>| role.agents().next().is_some();
+    let may_have_agents = |role: &&RolePods<'_>| role.may_run_torchrun();
     let mut sizes = vec![
         of_role,
         WorkloadManifest::pods(workload.ranks().filter(has_agents))?,
-        WorkloadManifest::pods(workload.ranks())?,
+        WorkloadManifest::pods(workload.ranks().filter(may_have_agents))?,
     ];
     let jobs = role.original.label(REPLICATED_JOBS).and_then(|jobs| jobs.parse::<u64>().ok());
     sizes.extend(jobs.and_then(|jobs| of_role.checked_div(jobs)));
-    if let Some(gang) = workload.gang {
+    let gang = workload.gang.filter(|_| workload.ranks().all(RolePods::may_run_torchrun));
+    if let Some(gang) = gang {
         sizes.push(gang.shape.roles.iter().fold(0, |sum, role| sum.saturating_add(role.size)));
     }
     Some(sizes)
