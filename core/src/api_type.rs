@@ -105,7 +105,11 @@ impl<'de> Deserializer<'de> for Decoder<'de, '_> {
         match value {
             Value::Array(items) => visitor.visit_seq(Items { items: items.iter().enumerate(), mode: mode.inner() }),
             Value::Object(fields) => visitor.visit_map(Fields { entries: fields.iter(), mode, current: None }),
-            scalar => scalar.deserialize_any(visitor),
+            // Not by the deserializer of `Value`, with which the compiler would generate the code of every type again.
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Number(number) => number.deserialize_any(visitor),
+            Value::String(text) => visitor.visit_borrowed_str(text),
         }
     }
 
