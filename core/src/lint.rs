@@ -75,7 +75,7 @@ use sink::FindingSink;
 
 use crate::config::{CheckId, Fabric, LintSettings, Profile};
 use crate::dra::ClaimView;
-use crate::finding::Finding;
+use crate::finding::{self, Finding};
 use crate::pod::Pod;
 
 /// Returns true if a profile is selected for `pod`, or one of its containers requests or claims an RDMA device or sets an
@@ -111,7 +111,7 @@ pub fn lint_selected(
     if let Some(profile) = input.profile {
         profile_settings::attribute(input, profile, &mut findings);
     }
-    findings.sort_by(|a, b| (a.severity, a.code).cmp(&(b.severity, b.code)));
+    finding::sort(&mut findings);
     findings
 }
 

@@ -41,6 +41,7 @@ pub use webhook_trace::{AppliedFabric, WebhookResult, WebhookTrace};
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
+use crate::finding;
 use crate::gang::{GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::keys;
 use crate::lint::{mixed_fabrics, unknown_fields};
@@ -195,7 +196,7 @@ impl Preview {
             }
             outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
             outcome.findings.extend(self.mesh_findings(&role, &patched, &namespace, &outcome.rules, &job));
-            outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
+            finding::sort(&mut outcome.findings);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));
             PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job))

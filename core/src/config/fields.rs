@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::scalar::expected_mapping;
-use super::{Problem, Scalar};
+use super::{Problem, Scalar, problem};
 use crate::hint::{nearest, one_of};
 use crate::yaml::{Node, type_name};
 
@@ -47,7 +47,7 @@ pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) ->
     let mut fields = Fields { path: String::new(), node: root, known: Vec::new(), problems: &mut problems };
     let value = read(&mut fields);
     fields.finish();
-    problems.sort_by_key(|problem| problem.line);
+    problem::sort(&mut problems);
     value.filter(|_| problems.is_empty()).ok_or(problems)
 }
 

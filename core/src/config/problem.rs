@@ -28,6 +28,11 @@ pub fn render(file: &str, problems: &[Problem]) -> String {
     lines.join("\n")
 }
 
+/// Sorts by line, and keeps the order of equal ones.
+pub(super) fn sort(problems: &mut [Problem]) {
+    problems.sort_by_key(|problem| problem.line);
+}
+
 impl Problem {
     fn text(&self) -> String {
         let Self { line: _, field, message } = self;

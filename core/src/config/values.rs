@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
 use super::tree::{CHART, bare_profile, is_profile, parse_tree};
-use super::{Configuration, Problem};
+use super::{Configuration, Problem, problem};
 use crate::hint::nearest;
 use crate::yaml::{Node, Tree};
 
@@ -121,7 +121,7 @@ pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>>
         field: format!("{prefix}config.{}", problem.field),
         message: problem.message.clone(),
     }));
-    problems.sort_by_key(|problem| problem.line);
+    problem::sort(&mut problems);
     match configuration {
         Ok(valid) if problems.is_empty() => Ok(valid),
         _ => Err(problems),

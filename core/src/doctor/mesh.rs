@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{CheckFinding, Code, join_names};
 use crate::cluster_facts::ClusterView;
 use crate::config::LintSettings;
-use crate::finding::{Finding, Severity};
+use crate::finding::{self, Finding, Severity};
 use crate::keys;
 use crate::lint::{self, LintInput, MAX_LISTENERS};
 use crate::mesh_objects::{MeshObjects, MeshView};
@@ -95,7 +95,7 @@ fn lint_pods(state: &MeshState, namespaces: &BTreeMap<String, Labels>, settings:
         Finding { message: title.into(), evidence: join_names(evidence), subject: String::new(), ..finding }
     });
     let mut merged: Vec<Finding> = merged.collect();
-    merged.sort_by_key(|finding| (finding.severity, finding.code));
+    finding::sort(&mut merged);
     merged.retain(|finding| finding.severity != Severity::Ok);
     merged
 }

@@ -4,7 +4,7 @@ use super::exemption::exemption;
 use super::patched_pod::PatchedPod;
 use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::{CheckId, Profile};
-use crate::finding::{Finding, Severity};
+use crate::finding::{self, Finding, Severity};
 use crate::lint::{self, KeyScope, LintInput};
 use crate::pod::{Injection, NotInjected, Pod, predict_injection};
 use crate::scope::Mode;
@@ -39,7 +39,7 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
     if (snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient)) && may_be_rank() {
         findings.extend(captured_traffic_info(&input(), snapshot));
     }
-    findings.sort_by_key(|finding| (finding.severity, finding.code));
+    finding::sort(&mut findings);
     findings
 }
 

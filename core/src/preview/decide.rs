@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{INDEPENDENT, PodReport, Preview};
 use crate::config::CheckId;
-use crate::finding::Finding;
+use crate::finding::{self, Finding};
 use crate::gang::GangView;
 use crate::json;
 use crate::lint::{
@@ -42,7 +42,7 @@ impl Preview {
         findings.extend(mesh_findings(&LintInput { job: Some(&report.job), role, rules, ..after }, &settings.lint));
         // The workload is complete only when its document is previewed.
         findings.extend(report.lint.iter().filter(|finding| is_training(finding)).cloned());
-        findings.sort_by_key(|finding| (finding.severity, finding.code));
+        finding::sort(&mut findings);
         // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {
             findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);

@@ -2,7 +2,7 @@
 
 use super::{INDEPENDENT, PodReport, Preview, locate};
 use crate::config::CheckId;
-use crate::finding::Finding;
+use crate::finding::{self, Finding};
 use crate::gang::GangWorkload;
 use crate::lint::{LintInput, RolePods, WorkloadManifest, lint_selected};
 use crate::manifest::Document;
@@ -33,7 +33,7 @@ impl Preview {
         for (report, mut findings) in reports.iter_mut().zip(findings) {
             locate(&mut findings, document, report);
             report.lint.extend(findings);
-            report.lint.sort_by_key(|finding| (finding.severity, finding.code));
+            finding::sort(&mut report.lint);
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use json_patch::PatchOperation;
-use similar::{ChangeTag, TextDiff};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{ChangeTag, DiffOp, group_diff_ops};
 
 use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
@@ -100,11 +102,11 @@ fn write_hunks(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let (before, after) = (yaml::to_string(&report.original), yaml::to_string(&report.pod));
     let (added, removed, position) = (style::SUCCESS, style::ERROR, style::NOTE);
     writeln!(out, "{removed}--- as created{removed:#}\n{added}+++ with trainmesh{added:#}")?;
-    let diff = TextDiff::from_lines(&before, &after);
-    for hunk in diff.unified_diff().context_radius(CONTEXT).iter_hunks() {
-        writeln!(out, "{position}{}{position:#}", hunk.header())?;
-        for change in hunk.iter_changes() {
-            let line = change.value().trim_end_matches('\n');
+    let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    for hunk in group_diff_ops(operations(&before, &after), CONTEXT) {
+        writeln!(out, "{position}{}{position:#}", UnifiedHunkHeader::new(&hunk))?;
+        for change in hunk.iter().flat_map(|operation| operation.iter_changes(before.as_slice(), after.as_slice())) {
+            let line = change.value();
             match change.tag() {
                 ChangeTag::Equal => writeln!(out, " {line}")?,
                 ChangeTag::Delete => writeln!(out, "{removed}-{line}{removed:#}")?,
@@ -113,4 +115,11 @@ fn write_hunks(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Compares lines. `TextDiff` contains every algorithm several times, which adds a percent to the size of the binary.
+fn operations(before: &[&str], after: &[&str]) -> Vec<DiffOp> {
+    let mut hook = Compact::new(Replace::new(Capture::new()), before, after);
+    let Ok(()) = myers::diff(&mut hook, before, 0..before.len(), after, 0..after.len());
+    hook.into_inner().into_inner().into_ops()
 }
