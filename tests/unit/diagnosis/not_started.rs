@@ -61,6 +61,31 @@ fn starts(#[case] patch: Value, #[case] reason: &str, #[case] seconds: i64, #[ca
     check(&[job_with(3, patch), vec![event]].concat(), expected);
 }
 
+/// Returns the patch for a pod whose init container has terminated.
+fn initialized(seconds: i64) -> Value {
+    let ended = json!({"terminated": {"exitCode": 0, "startedAt": ago(seconds), "finishedAt": ago(seconds - 10)}});
+    let status = json!([{"name": "download", "restartCount": 0, "state": ended}]);
+    with(initializing("download", seconds), json!({"status": {"initContainerStatuses": status}}))
+}
+
+/// Volumes and network of a pod are complete before its first image is pulled.
+#[rstest]
+#[case::pulling(creating(899), Some(("Pulling", 200)), &[])]
+#[case::pulled(creating(899), Some(("Pulled", 200)), &[])]
+#[case::created(creating(899), Some(("Created", 200)), &[])]
+#[case::started(creating(899), Some(("Started", 200)), &[])]
+#[case::for_long(creating(900), Some(("Pulling", 200)), WARNING)]
+#[case::before_the_error(creating(899), Some(("Pulling", 202)), ERROR)]
+#[case::another_event(creating(899), Some(("Scheduled", 200)), ERROR)]
+#[case::init_container_runs(initializing("download", 899), None, &[])]
+#[case::init_container_has_terminated(initialized(899), None, &[])]
+#[case::init_container_for_long(initializing("download", 900), None, WARNING)]
+fn an_error_that_is_over(#[case] patch: Value, #[case] later: Option<(&str, i64)>, #[case] expected: &[&str]) {
+    let events = [("FailedMount", 201)].into_iter().chain(later);
+    let events = events.map(|(reason, seconds)| event("Pod", "llama-worker-0", reason, "message", seconds));
+    check(&job_with(3, patch).into_iter().chain(events).collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn a_lost_node_is_the_cause() {
     check(
@@ -71,7 +96,7 @@ fn a_lost_node_is_the_cause() {
 
 #[test]
 fn the_newest_error_is_the_evidence() {
-    let events = [("FailedMount", 200), ("FailedAttachVolume", 100), ("Pulled", 50)]
+    let events = [("FailedMount", 200), ("FailedAttachVolume", 100), ("Pulled", 300)]
         .map(|(reason, seconds)| event("Pod", "llama-worker-0", reason, "message", seconds));
     let report = report(&[job_with(3, creating(900)), events.to_vec()].concat());
     let found = &report.diagnoses[0];

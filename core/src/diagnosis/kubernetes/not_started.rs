@@ -29,10 +29,13 @@ const FAILURES: [&str; 6] = [
     "NetworkNotReady",
 ];
 
+/// Reasons of the events of the kubelet about a pod whose volumes and network are complete.
+const PROGRESS: [&str; 4] = ["Pulling", "Pulled", "Created", "Started"];
+
 /// A pod that does not start.
 struct Stalled<'a> {
     pod: &'a PodRecord,
-    /// The newest event about an error.
+    /// The newest event about an error, unless the pod has advanced since.
     failure: Option<&'a EventRecord>,
 }
 
@@ -61,12 +64,18 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
 
 impl<'a> Stalled<'a> {
     fn new(pod: &'a PodRecord, context: &'a Context<'_>) -> Option<Self> {
-        let is_failure = |event: &&EventRecord| {
-            let is_own = event.last.is_some() && event.last >= pod.created;
-            FAILURES.contains(&&*event.reason) && is_own && !is_older(event.last, RECENT, context.now)
+        let newest = |reasons: &[&str]| {
+            let is_own = |event: &&EventRecord| event.last.is_some() && event.last >= pod.created;
+            let events = context.pod_events(pod).iter().copied().filter(is_own);
+            events.filter(|event| reasons.contains(&&*event.reason)).max_by_key(|event| event.last)
         };
-        let events = context.pod_events(pod).iter().copied();
-        let failure = events.filter(is_failure).max_by_key(|event| event.last);
+        let progress = newest(&PROGRESS);
+        let is_over = |failure: &EventRecord| {
+            is_older(failure.last, RECENT, context.now)
+                || has_run(pod)
+                || progress.is_some_and(|progress| progress.last >= failure.last)
+        };
+        let failure = newest(&FAILURES).filter(|failure| !is_over(failure));
         let limit = if failure.is_some() { GRACE } else { LONG };
         let is_stalled = is_starting(pod) && is_older(pod.held_since(), limit, context.now);
         (is_stalled && silence(pod, context).is_none()).then_some(Self { pod, failure })
@@ -84,6 +93,11 @@ impl<'a> Stalled<'a> {
         let (container, reason, _) = pod.waiting().find(|(container, ..)| container.is_main)?;
         Some(Evidence::new(pod.title(), container.status_field("state.waiting"), reason, pod.held_since()))
     }
+}
+
+/// Returns true if a container, such as an init container, runs or has terminated, so that volumes and network are complete.
+fn has_run(pod: &PodRecord) -> bool {
+    pod.containers.iter().any(|container| container.is_running() || container.last_termination().is_some())
 }
 
 /// Returns true if no main container of a pod has ever started, for no cause that another finding reports: an image, the
