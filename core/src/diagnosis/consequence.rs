@@ -48,7 +48,9 @@ fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
         // A pod with a container that crashes is not ready.
         DiagnosisCode::MasterNotReady => !failure.evidence.iter().any(|evidence| is_named(&evidence.object)),
         // The member with the store may have terminated because a peer failed.
-        DiagnosisCode::StoreLost => failure.evidence.iter().all(|evidence| evidence.time >= cause.since),
+        DiagnosisCode::StoreLost => cause.since.is_some_and(|lost| {
+            failure.evidence.iter().all(|evidence| evidence.time.is_some_and(|failed| failed >= lost))
+        }),
         code if NO_GROUP.contains(&code) => true,
         code if FATAL_LINES.contains(&code) => {
             failure.more_evidence == 0 && failure.evidence.iter().all(|evidence| is_named(&evidence.object))

@@ -83,10 +83,16 @@ fn host_restarted() -> Vec<Value> {
     dynamic(job_with(0, restarted(60)), "c10d", "llama-master-0:23456")
 }
 
+/// The Service of the etcd does not exist, since an unknown time.
+fn without_etcd() -> Vec<Value> {
+    dynamic(job_with(0, json!({})), "etcd", "etcd:2379")
+}
+
 /// A rank that failed before the store may be the cause.
 #[rstest]
 #[case::after_etcd(crashing(down(60, 3600), 1, 30), &["E StoreLost yes", "W CrashLoop unknown"])]
 #[case::before_etcd(crashing(down(60, 3600), 1, 160), &["E CrashLoop unknown", "E StoreLost yes"])]
+#[case::etcd_without_a_service(crashing(without_etcd(), 1, 30), &["E StoreLost unknown", "E CrashLoop unknown"])]
 #[case::after_the_host(crashing(host_restarted(), 1, 30), &["E StoreLost yes", "W CrashLoop unknown"])]
 #[case::before_the_host(crashing(host_restarted(), 1, 160), &["E CrashLoop unknown", "E StoreLost yes"])]
 fn crashes_and_a_lost_store(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
