@@ -63,7 +63,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::MasterRestarted,
         severity: Severity::Error,
-        proof: "rank 0 runs again for one minute after a run of at least 30 seconds, and members have run since before that; or its pod was recreated, as a former pod of the rank, older events of its name or the condition Restarting of the job show. A warning if only the creation of the pod shows it, 10 minutes after the start of a member (30 without accelerators), by which its first connection fails by default. Not for torchrun with a dynamic rendezvous",
+        proof: "rank 0 runs again for one minute after a run of at least 30 seconds, and members have run since before that; or its pod was recreated, as a former pod of the rank that is finished or deleted, older events of its name or the condition Restarting of the job show. A warning if only the creation of the pod shows it, 10 minutes after the start of a member (30 without accelerators), by which its first connection fails by default. Not for torchrun with a dynamic rendezvous",
         fix: "find out why it terminated, and restart all members: delete their pods, or recreate the job",
         link: "docs/diagnose.md#masterrestarted",
     },

@@ -107,14 +107,17 @@ fn restart<'a>(
     }
 }
 
-/// Returns an earlier pod of the same rank that has run for long enough to join the group.
+/// Returns an earlier pod of the same rank, finished or deleted, that has run for long enough to join the group.
 fn predecessor<'a>(pod: &PodRecord, job: &Job<'a>) -> Option<&'a PodRecord> {
     let position = pod.position()?;
     let has_joined = |former: &PodRecord| {
         let mut runs = former.main().filter_map(ContainerRecord::last_termination);
         runs.any(|run| run.started.zip(run.finished).is_some_and(|(start, end)| end.duration_since(start) >= MIN_RUN))
     };
-    let is_former = |former: &PodRecord| former.position() == Some(position) && former.created < pod.created;
+    // The index of a pod may be that in another Job of its role.
+    let is_gone = |former: &PodRecord| former.is_finished() || former.deleted.is_some();
+    let is_former =
+        |former: &PodRecord| former.position() == Some(position) && former.created < pod.created && is_gone(former);
     job.pods.iter().copied().find(|former| is_former(former) && has_joined(former))
 }
 

@@ -2,6 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Diagnosis;
 
 use super::super::objects::{ago, event, with};
 use super::super::{check, report};
@@ -145,6 +146,21 @@ fn a_recreated_member_is_recognized_by_its_former_pod() {
     check(&with_former(29), &[]);
     let report = report(&with_former(30));
     assert_eq!(report.diagnoses[0].evidence[0].value, "replaces llama-master-0-former");
+}
+
+/// A running pod of the same position belongs to another Job of the role.
+#[rstest]
+#[case::runs(json!({}), false)]
+#[case::is_deleted(json!({"metadata": {"deletionTimestamp": ago(10)}}), true)]
+fn a_former_pod_is_finished_or_deleted(#[case] patch: Value, #[case] expected: bool) {
+    let mut other = former(0, 100, 3310);
+    let ended = other["status"]["containerStatuses"][0]["state"].take();
+    let running = json!({"running": {"startedAt": ago(3305)}});
+    let status = json!([{"name": "pytorch", "restartCount": 1, "lastState": ended, "state": running}]);
+    other = with(other, json!({"status": {"phase": "Running", "containerStatuses": status}}));
+    let found = report(&[recreated(0, 3300), vec![with(other, patch)]].concat());
+    let replaces = |found: &Diagnosis| found.evidence.iter().any(|evidence| evidence.value.starts_with("replaces"));
+    assert_eq!(found.diagnoses.iter().any(replaces), expected, "{found:#?}");
 }
 
 /// The peers were recreated before the master, because they failed first.
