@@ -61,6 +61,21 @@ fn starts(#[case] patch: Value, #[case] reason: &str, #[case] seconds: i64, #[ca
     check(&[job_with(3, patch), vec![event]].concat(), expected);
 }
 
+/// Returns the patch for a pod whose init container has terminated with `code` and runs again for `seconds`.
+fn retried(code: i64, seconds: i64) -> Value {
+    let last = json!({"terminated": {"exitCode": code, "startedAt": ago(3400), "finishedAt": ago(3300)}});
+    let status = json!([{"name": "download", "restartCount": 1, "lastState": last, "state": {"running": {"startedAt": ago(seconds)}}}]);
+    with(initializing("download", 3500), json!({"status": {"initContainerStatuses": status}}))
+}
+
+#[rstest]
+#[case::success(retried(0, 60), WARNING)]
+#[case::failure(retried(1, 900), WARNING)]
+#[case::recent_failure(retried(1, 899), &[])]
+fn an_init_container_that_runs_again(#[case] patch: Value, #[case] expected: &[&str]) {
+    check(&job_with(3, patch), expected);
+}
+
 /// Returns the patch for a pod whose init container has terminated.
 fn initialized(seconds: i64) -> Value {
     let ended = json!({"terminated": {"exitCode": 0, "startedAt": ago(seconds), "finishedAt": ago(seconds - 10)}});

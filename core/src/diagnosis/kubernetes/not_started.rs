@@ -1,6 +1,6 @@
 //! Pods with a node whose containers do not start: a volume, a network, an init container, or an image that takes long.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::node::silence;
 use crate::diagnosis::context::{Context, event_evidence};
@@ -77,7 +77,7 @@ impl<'a> Stalled<'a> {
         };
         let failure = newest(&FAILURES).filter(|failure| !is_over(failure));
         let limit = if failure.is_some() { GRACE } else { LONG };
-        let is_stalled = is_starting(pod) && is_older(pod.held_since(), limit, context.now);
+        let is_stalled = is_starting(pod, context.now) && is_older(pod.held_since(), limit, context.now);
         (is_stalled && silence(pod, context).is_none()).then_some(Self { pod, failure })
     }
 
@@ -101,8 +101,9 @@ fn has_run(pod: &PodRecord) -> bool {
 }
 
 /// Returns true if no main container of a pod has ever started, for no cause that another finding reports: an image, the
-/// configuration, a crash, a master that has no address, or a proxy.
-fn is_starting(pod: &PodRecord) -> bool {
+/// configuration, a crash, a master that has no address, or a proxy. An init container that runs for [`LONG`] after a crash crashes
+/// no more.
+fn is_starting(pod: &PodRecord, now: Timestamp) -> bool {
     let waits = |container: &ContainerRecord| {
         container.starting_reason().is_some() || container.state == StateRecord::Absent && container.last.is_none()
     };
@@ -110,7 +111,8 @@ fn is_starting(pod: &PodRecord) -> bool {
         let has_failed = container.last_termination().is_some_and(|termination| termination.exit_code != 0);
         let is_awaited = container.waits_for_master() || container.kind != ContainerKind::Init && !container.ready;
         let is_stuck = matches!(container.state, StateRecord::Waiting { .. }) && container.starting_reason().is_none();
-        has_failed || is_stuck || container.is_running() && is_awaited
+        let is_recovered = is_older(container.running_since(), LONG, now);
+        has_failed && !is_recovered || is_stuck || container.is_running() && is_awaited
     };
     let is_pending = pod.phase == PodPhase::Pending && pod.deleted.is_none() && pod.main().next().is_some();
     is_pending && pod.main().all(waits) && !pod.containers.iter().any(is_explained)
