@@ -216,6 +216,11 @@ pub(super) fn is_older(since: Option<Timestamp>, duration: SignedDuration, now: 
     since.is_some_and(|since| now.duration_since(since) >= duration)
 }
 
+/// Returns the form of a verb for the number of its subjects.
+pub(super) fn verb<'a>(count: usize, singular: &'a str, plural: &'a str) -> &'a str {
+    if count == 1 { singular } else { plural }
+}
+
 /// Returns the short names of pods for people.
 pub(super) fn pod_names(pods: &[&PodRecord]) -> String {
     join_names(pods.iter().map(|pod| pod.short_name()))

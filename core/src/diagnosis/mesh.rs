@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::context::Context;
-use super::job::{Job, is_older, pod_names};
+use super::job::{Job, is_older, pod_names, verb};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
@@ -107,7 +107,8 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
         let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
         found.push(if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
             let pods = pod_names(&captured);
-            let message = format!("{} requires mutual TLS, and {pods} connect without it", policy.title());
+            let connect = verb(captured.len(), "connects", "connect");
+            let message = format!("{} requires mutual TLS, and {pods} {connect} without it", policy.title());
             let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
             diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message)
                 .with_evidence([mode])
@@ -121,7 +122,8 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
     if job.workload.is_some_and(|workload| workload.disables_injection) && !injected.is_empty() {
         let key = "metadata: sidecar.istio.io/inject";
         let evidence = Evidence::new(job.workload_name().to_string(), key, "false", None);
-        let message = format!("{} have a proxy, although the {} disables injection", pod_names(&injected), job.kind);
+        let (pods, have) = (pod_names(&injected), verb(injected.len(), "has", "have"));
+        let message = format!("{pods} {have} a proxy, although the {} disables injection", job.kind);
         found.push(
             diagnosis(DiagnosisCode::InjectionKeyOnWorkload, job, Recovery::InjectionStays, &message)
                 .with_evidence([evidence]),

@@ -13,6 +13,17 @@ fn a_partly_scheduled_gang(#[case] age: i64, #[case] expected: &[&str]) {
     check(&job_with(4, unscheduled(&ago(age))), expected);
 }
 
+#[test]
+fn the_message_counts_the_pods() {
+    let message = |objects: &[Value]| report(objects).diagnoses[0].finding.message.clone();
+    let mut objects = job_with(4, unscheduled(&ago(900)));
+    assert_eq!(message(&objects), "3 of 4 pods have a node; worker-0 waits for one");
+    for index in [2, 3] {
+        objects[index] = with(objects[index].clone(), unscheduled(&ago(900)));
+    }
+    assert_eq!(message(&objects), "1 of 4 pods has a node; worker-0, worker-1, worker-2 wait for one");
+}
+
 #[rstest]
 #[case::recent(599, &[])]
 #[case::failed(600, &["E GangPartlyScheduled unknown"])]

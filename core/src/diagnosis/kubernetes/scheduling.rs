@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::diagnosis::context::{Context, event_evidence};
-use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::gang_key::GangKey;
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -135,7 +135,8 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     let (code, message) = if is_partial {
         let scheduled = job.active().filter(|pod| pod.is_scheduled()).count();
         let all = scheduled + unscheduled.len();
-        let message = format!("{scheduled} of {all} pods have a node; {} wait for one", pod_names(unscheduled));
+        let (have, wait) = (verb(scheduled, "has", "have"), verb(unscheduled.len(), "waits", "wait"));
+        let message = format!("{scheduled} of {all} pods {have} a node; {} {wait} for one", pod_names(unscheduled));
         (DiagnosisCode::GangPartlyScheduled, message)
     } else {
         let message = format!("no node fits {}", pod_names(unscheduled));

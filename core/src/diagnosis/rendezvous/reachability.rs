@@ -6,7 +6,7 @@ use super::address::{Resolution, ServicePods, resolve};
 use super::group::{Endpoint, Group, GroupMember};
 use super::settings::setting_evidence;
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -123,7 +123,8 @@ impl Path<'_, '_> {
         if waiting.is_empty() || !is_ready {
             return None;
         }
-        let message = format!("{} wait for the name of {}, which should resolve", pod_names(&waiting), service.title());
+        let (pods, wait) = (pod_names(&waiting), verb(waiting.len(), "waits", "wait"));
+        let message = format!("{pods} {wait} for the name of {}, which should resolve", service.title());
         let evidence = waiting.iter().map(|pod| {
             let container = pod.containers.iter().find(|container| container.waits_for_master());
             let since = container.and_then(ContainerRecord::running_since);

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::group::Group;
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
@@ -23,7 +23,8 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     let is_overdue = is_older(Some(since), CONNECTION, context.now);
     let recovery = if is_overdue { Recovery::WorkersOverdue } else { Recovery::WorkersRetry };
     let pods: Vec<&PodRecord> = waiting.iter().map(|member| member.pod).collect();
-    let message = format!("{} run, and {} has not started", pod_names(&pods), master.pod.short_name());
+    let run = verb(pods.len(), "runs", "run");
+    let message = format!("{} {run}, and {} has not started", pod_names(&pods), master.pod.short_name());
     let field = master.container.status_field("state.waiting");
     let evidence = Evidence::new(master.pod.title(), field, reason, master.pod.created);
     let code = DiagnosisCode::MasterAwaited;

@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::check;
 use super::super::objects::{START, ago, with};
+use super::super::{check, report};
 use super::{job_of, job_with, service, set};
 
 /// Returns the job after a change to its Service.
@@ -111,6 +111,18 @@ fn lookup(name: &str, seconds: i64) -> Vec<Value> {
 #[case::another_init_container(lookup("download", 600), &["W PodNotStarting unknown"])]
 fn lookups(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+#[test]
+fn messages_count_the_pods() {
+    let message = |objects: &[Value]| report(objects).diagnoses[0].finding.message.clone();
+    let expected = "worker-0 waits for the name of Service team-a/llama-master-0, which should resolve";
+    assert_eq!(message(&lookup("init-pytorch", 120)), expected);
+    let mut objects = awaited("ContainerCreating", 120);
+    assert_eq!(message(&objects), "worker-0, worker-1 run, and master-0 has not started");
+    let recent = json!([{"name": "pytorch", "state": {"running": {"startedAt": ago(60)}}}]);
+    objects[2] = with(objects[2].clone(), json!({"status": {"containerStatuses": recent}}));
+    assert_eq!(message(&objects), "worker-0 runs, and master-0 has not started");
 }
 
 /// The master is starting, and the workers have run for `seconds`.
