@@ -114,17 +114,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(interval) = watch {
         return watch_cluster(arguments, target.as_ref(), *interval);
     }
+    let mut lacks_pods = false;
     let (report, errors, lacks_logs) = if filename.is_empty() {
         (live(arguments, target.clone())?, Vec::new(), false)
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
-        if !snapshot.has_pods() && errors.is_empty() {
-            let note = format_args!("the input contains no pods: a dump needs those of kubectl get pods -o yaml");
-            print_note(&mut stderr(ColorChoice::Auto), note);
-        }
         let now = dump::time(&snapshot, *now)?;
-        (diagnose(&snapshot, &selection, now), errors, lacks_logs)
+        let report = diagnose(&snapshot, &selection, now);
+        lacks_pods = !snapshot.has_pods() && errors.is_empty();
+        (report, errors, lacks_logs)
     };
     if errors.is_empty() {
         require_workload(&report, target.as_ref())?;
@@ -134,6 +133,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             (Some(namespace), Some(hint)) => bail!("the input contains no workload of namespace {namespace}: {hint}"),
             _ => bail!("the input contains no pod and no workload of a training job"),
         }
+    }
+    if lacks_pods {
+        let problem = "the input contains no pods: a dump needs those of kubectl get pods -o yaml";
+        // A suspended job, for example, has none.
+        if report.diagnoses.is_empty() {
+            bail!(problem);
+        }
+        print_note(&mut stderr(ColorChoice::Auto), format_args!("{problem}"));
     }
     print(*output, &report, &errors)?;
     Ok(if lacks_logs { Status::Failed } else { status(&report, &errors) })

@@ -111,11 +111,16 @@ fn a_healthy_workload_prints_one_line() {
 fn a_workload_without_pods_is_no_healthy_workload() {
     let job = r#"{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "llama", "namespace": "team-a"},
         "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [{"name": "a"}]}}}}}}"#;
+    let problem = "the input contains no pods: a dump needs those of kubectl get pods -o yaml\n";
     let run = diagnose(&["pytorchjob/llama"], job);
-    let line =
-        "nothing found in 1 workload, 0 pods; no pods: finished, suspended, or not created by the controller yet\n";
-    let note = "note: the input contains no pods: a dump needs those of kubectl get pods -o yaml\n";
-    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, note));
+    let error = format!("error: {problem}");
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(2), "", error.as_str()));
+    // A finding that needs no pods.
+    let suspended = job.replace(r#""spec": {"#, r#""spec": {"runPolicy": {"suspend": true}, "#);
+    let run = diagnose(&[], &suspended);
+    assert_exit(&run, 1, &["JobSuspended"], &format!("note: {problem}"));
+    let run = diagnose(&[], &format!("{job}\n---\nkind: [\n"));
+    assert_exit(&run, 2, &["nothing found in 1 workload, 0 pods"], "error: stdin: document 2");
 }
 
 #[rstest]
