@@ -120,6 +120,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
+        if now.is_none() {
+            dump::note_later_files(&snapshot, filename);
+        }
         let now = dump::time(&snapshot, *now)?;
         let report = diagnose(&snapshot, &selection, now);
         lacks_pods = !snapshot.has_pods() && errors.is_empty();

@@ -71,7 +71,7 @@ status:
     lastState: {terminated: {exitCode: 137, reason: OOMKilled, finishedAt: "2026-01-01T11:59:00Z"}}
 "#;
 
-const HEALTHY: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "team-a"},
+pub const HEALTHY: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "team-a"},
   "spec": {"nodeName": "n", "containers": [{"name": "a"}]},
   "status": {"phase": "Running", "containerStatuses": [{"name": "a", "state": {"running": {"startedAt": "2026-01-01T12:00:00Z"}}}]}}"#;
 
@@ -391,7 +391,10 @@ fn a_directory_without_dumps_names_the_extensions() {
 #[test]
 fn a_dump_of_several_requests_is_read() {
     let empty = "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n";
-    let run = with_files(&[("dump.yaml", &format!("{empty}---\n{DUMP}\n---\n"))], &["-f", "DIR/dump.yaml"]);
+    let run = with_files(
+        &[("dump.yaml", &format!("{empty}---\n{DUMP}\n---\n"))],
+        &["-f", "DIR/dump.yaml", "--now", "2026-01-01T12:00:00Z"],
+    );
     assert_exit(&run, 1, &["2 findings in 2 workloads, 3 pods"], "");
     assert!(run.stderr.is_empty(), "{run:#?}");
 }

@@ -50,14 +50,14 @@ fn lines_fit_the_terminal(
         "fabric list",
         "fabric sources coreweave-ib",
         "checkpoint-interval --write-time 5m --mtbf 4m",
-        "diagnose -f dump.yaml"
+        "diagnose -f dump.yaml --now 2026-01-01T12:00:00Z"
     )]
     command: &str,
     #[values(80, 160)] columns: usize,
 ) {
     let name = command
         .replace(" -f jobs.yaml", "")
-        .replace(" -f dump.yaml", "")
+        .replace(" -f dump.yaml --now 2026-01-01T12:00:00Z", "")
         .replace(" --write-time 5m --mtbf 4m", "")
         .replace(" -o ", "-");
     check(&name, &in_terminal(&files(), command, Some(columns), &[]), columns);

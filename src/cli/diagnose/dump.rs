@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use anyhow::{Context as _, anyhow, bail};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cli::{print_error, print_note, print_warning, stderr};
 use crate::manifest::{InputError, Inputs};
@@ -26,6 +26,10 @@ const DUMPS: [&str; 3] = ["json", "yaml", "yml"];
 const NO_OBJECT: &str = "found a string";
 /// End of the names of logs that are not read.
 const COMPRESSED_LOG: &str = ".log.gz";
+/// Path of standard input.
+const STDIN: &str = "-";
+/// Time after the newest time in a dump within which it is probably written, if something happens in the cluster.
+const QUIET: SignedDuration = SignedDuration::from_mins(1);
 /// Bytes at the start of a log that have to be text.
 const MAX_HEAD: usize = 1024;
 /// Bytes that are read at a time.
@@ -99,6 +103,34 @@ pub(in crate::cli) fn time(snapshot: &ClusterSnapshot, now: Option<Timestamp>) -
     }
 }
 
+/// Prints a note if a file of the dump was written long after the newest time in it: nothing may have happened since, and a
+/// problem needs some time without a change. The time of standard input, and of pipes, is not known.
+pub(super) fn note_later_files(snapshot: &ClusterSnapshot, paths: &[PathBuf]) {
+    let Some(newest) = snapshot.newest() else { return };
+    let is_later = |written: &Timestamp| written.duration_since(newest) > QUIET;
+    if let Some(written) = paths.iter().flat_map(|path| dumps_in(path)).filter_map(|path| written_at(&path)).max()
+        && is_later(&written)
+    {
+        let written = Timestamp::from_second(written.as_second()).unwrap_or(written);
+        let note = format_args!(
+            "durations end at {newest}, the newest time in the input; if nothing has happened since, pass --now {written}"
+        );
+        print_note(&mut stderr(ColorChoice::Auto), note);
+    }
+}
+
+/// Returns the files with objects of a path.
+fn dumps_in(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else { return if is_log(path) { Vec::new() } else { vec![path.into()] } };
+    entries.flatten().map(|entry| entry.path()).filter(|path| has_extension(path)).collect()
+}
+
+/// Returns the time at which a regular file was written.
+fn written_at(path: &Path) -> Option<Timestamp> {
+    let metadata = fs::metadata(path).ok().filter(|metadata| metadata.is_file() && path.as_os_str() != STDIN)?;
+    Timestamp::try_from(metadata.modified().ok()?).ok()
+}
+
 fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let inputs = Inputs::open(paths, false, io::stdin()).map_err(|error| match error {
         InputError::EmptyDirectory(path) => {
@@ -142,11 +174,15 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     Ok(Dump { snapshot, errors, has_manifests, lacks_logs: false })
 }
 
+/// Returns true if a path has the extension of a dump.
+fn has_extension(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| DUMPS.iter().any(|known| extension == *known))
+}
+
 /// Returns the probable reason why a file is no dump.
 fn hint(error: &DocumentError) -> Option<&'static str> {
     let path = Path::new(&*error.source);
-    let is_named = path.extension().is_some_and(|extension| !DUMPS.iter().any(|known| extension == *known));
-    if is_named {
+    if path.extension().is_some() && !has_extension(path) {
         return Some("a log has to be named *.log, and a dump needs -o yaml or -o json of kubectl get");
     }
     error.message.ends_with(NO_OBJECT).then_some("write the dump with -o yaml or -o json of kubectl get")
