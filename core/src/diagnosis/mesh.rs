@@ -99,7 +99,8 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
     let ranks = job.active().filter(|pod| pod.is_rank()).count() as u64;
     let has_peers = ranks.max(job.workload.and_then(|workload| workload.pods).unwrap_or_default()) > 1;
     let captured = active(job, |pod| {
-        pod.mesh.captures && pod.is_rank() && (pod.mesh.has_peers || (has_peers && job.is_one_group()))
+        let has_finished = matches!(pod.completion, Completion::Completed(_));
+        pod.mesh.captures && !has_finished && pod.is_rank() && (pod.mesh.has_peers || (has_peers && job.is_one_group()))
     });
     if !captured.is_empty() {
         let field = "metadata.annotations[traffic.sidecar.istio.io/includeOutboundIPRanges]";

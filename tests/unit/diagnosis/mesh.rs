@@ -122,6 +122,20 @@ fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
     check(&[pod], expected);
 }
 
+/// The traffic of a rank that has finished matters no more.
+#[rstest]
+#[case::finished(captured("2"), 0, "Never", &["E SidecarOutlivesMain no"])]
+#[case::failed(captured("2"), 1, "Never", &["E SidecarOutlivesMain no"])]
+#[case::restarts(captured("2"), 1, "OnFailure", &["W TrafficCaptured no"])]
+fn finished_ranks(#[case] mut pod: Value, #[case] code: i64, #[case] policy: &str, #[case] expected: &[&str]) {
+    pod["spec"]["restartPolicy"] = policy.into();
+    let status = pod["status"]["containerStatuses"][0].take();
+    pod["status"]["containerStatuses"][0] = with(status, json!({"ready": false, "state": null}));
+    let status = pod["status"]["containerStatuses"][0].take();
+    pod["status"]["containerStatuses"][0] = with(status, terminated(code, 600));
+    check(&[pod], expected);
+}
+
 #[rstest]
 #[case::pods(vec![rank(0)], &["W TrafficCaptured no"])]
 #[case::replicas(vec![workload(json!({}))], &["E RankMissing unknown", "W TrafficCaptured no"])]

@@ -35,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::TrafficCaptured,
         severity: Severity::Warning,
-        proof: "a rank with peers, by its own fields or the number of pods, has a proxy, and none of the annotations `traffic.sidecar.istio.io/…`",
+        proof: "a rank with peers, by its own fields or the number of pods, has a proxy, main containers that have not all terminated, and none of the annotations `traffic.sidecar.istio.io/…`",
         fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods",
         link: "docs/diagnose.md#trafficcaptured",
     },
