@@ -2,8 +2,9 @@
 //! finding and for each that is gone, and metrics.
 //!
 //! The watches keep too little of a pod for a diagnosis. They show which pods may have a problem
-//! ([`Suspects`]); the pods of their workloads are then listed, one namespace at a time, each in turn. Only
-//! [`FindingTracker`] is kept of the result.
+//! ([`Suspects`]); the pods of their workloads are then listed, one namespace at a time, each in turn. A
+//! namespace whose pods are slow to list delays the others, by up to 4 minutes for each of its scans; the schedule bounds how often.
+//! Only [`FindingTracker`] is kept of the result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

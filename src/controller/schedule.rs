@@ -1,8 +1,8 @@
 //! Order in which a scanner reads namespaces, one at a time, each at most as often as its state requires.
 //!
-//! No namespace delays others by more than its turn: of those that are due, the one with the oldest scan is next, and one that
-//! appears is behind those that wait already. A scan has a time limit. After one that exceeds it, the namespace pauses, and the
-//! next one may take longer.
+//! Of the namespaces that are due, the one with the oldest scan is next, and one that appears is behind those that wait already. A
+//! scan has a time limit. After one that exceeds it, the namespace pauses, and the next one may take longer: up to 4 minutes, for
+//! which the others wait.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
