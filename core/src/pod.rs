@@ -22,6 +22,7 @@ use crate::json;
 pub(crate) use accelerator::{ACCELERATORS, misspelled_accelerator};
 pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
+pub(crate) use expansion::Expansion;
 pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
 pub(crate) use rendezvous::{Rendezvous, node_range, trailing_port};

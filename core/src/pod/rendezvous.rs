@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::Container;
+use super::{Container, Expansion};
 
 /// Maximum length of a value in bytes: a host name with a port, or a list of options.
 const MAX_VALUE: usize = 512;
@@ -76,8 +76,9 @@ impl Rendezvous {
     /// Returns the ports in the variables and the command of `container` on which the process group meets, each with or
     /// without a host. All values count, because a condition of a script may select one.
     pub(crate) fn ports(container: Container<'_>) -> impl Iterator<Item = u16> {
+        let expansion = Expansion::new(container);
         let variables =
-            PORTS.into_iter().filter_map(move |name| trailing_port(&container.expand(container.env(name)?)));
+            PORTS.into_iter().filter_map(move |name| trailing_port(&expansion.expand(container.env(name)?)));
         let of_command = assignments(container).into_iter().filter(|(name, _)| PORTS.contains(name));
         variables.chain(of_command.filter_map(|(_, value)| trailing_port(&value)))
     }
@@ -143,6 +144,7 @@ pub(crate) fn trailing_port(text: &str) -> Option<u16> {
 /// and variables that a shell script assigns. The values contain no references that the kubelet replaces.
 fn assignments(container: Container<'_>) -> Vec<(&'static str, Cow<'_, str>)> {
     let words: Vec<&str> = container.command_line().flat_map(shell_words).take(MAX_ARGUMENTS).collect();
+    let expansion = Expansion::new(container);
     let assignment = |index: usize| {
         let word = *words.get(index)?;
         let (known, value) = match word.strip_prefix("--") {
@@ -157,7 +159,7 @@ fn assignments(container: Container<'_>) -> Vec<(&'static str, Cow<'_, str>)> {
             }
         };
         let value = value.trim_matches(QUOTES);
-        (!value.starts_with('-')).then(|| (*known, container.expand(value)))
+        (!value.starts_with('-')).then(|| (*known, expansion.expand(value)))
     };
     (0..words.len()).filter_map(assignment).take(MAX_ENTRIES).collect()
 }

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use super::{KINDS, MemberPort, PodIdentity};
-use crate::pod::{ContainerKind, Pod, Rendezvous, trailing_port};
+use crate::pod::{ContainerKind, Expansion, Pod, Rendezvous, trailing_port};
 
-/// The environment variables of all kinds.
+/// The environment variables of all kinds. Each is looked up once, because a container can repeat a name.
 static VARIABLES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let declared = KINDS.iter().flat_map(|kind| kind.gang.member_ports);
     let variable = |port: &MemberPort| match *port {
@@ -22,8 +22,9 @@ pub fn member_ports(pod: Pod<'_>, member: PodIdentity<'_>) -> Vec<u16> {
     let declared = member.kind.gang.member_ports;
     let mut ports: Vec<u16> = Vec::new();
     for container in pod.containers().filter(|container| container.kind == ContainerKind::App) {
-        let variables = container.env_names().filter(|name| VARIABLES.contains(name));
-        ports.extend(variables.filter_map(|name| trailing_port(&container.expand(container.env(name)?))));
+        let expansion = Expansion::new(container);
+        let values = VARIABLES.iter().filter_map(|name| container.env(name));
+        ports.extend(values.filter_map(|value| trailing_port(&expansion.expand(value))));
         ports.extend(Rendezvous::ports(container));
         let is_declared = |name: Option<&str>, number: u16| {
             declared.iter().any(|port| match *port {
@@ -100,6 +101,13 @@ mod tests {
         let member = PodIdentity { kind, workload: "a", role: None, index: Some(0), training: true };
         let pod = json!({"spec": {"containers": [container]}});
         assert_eq!(member_ports(Pod::new(&pod), member), expected);
+    }
+
+    /// Finishes in time only if the search is linear in the number of variables.
+    #[rstest]
+    #[case::repeated_name(json!({"env": vec![json!({"name": "RAY_PORT", "value": "$(A)".repeat(8)}); 20_000]}))]
+    fn many_variables(#[case] container: Value) {
+        ports_of_members("ray.io/v1", "RayCluster", container, &[]);
     }
 
     #[rstest]
