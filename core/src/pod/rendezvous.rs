@@ -1,6 +1,7 @@
 //! Settings of the process group in a container: environment variables and arguments of torchrun.
 
 use std::borrow::Cow;
+use std::iter;
 
 use serde_json::Value;
 
@@ -10,8 +11,10 @@ use super::{Container, Expansion};
 const MAX_VALUE: usize = 512;
 /// Maximum number of entries that are kept of each container.
 const MAX_ENTRIES: usize = 64;
-/// Maximum number of arguments that are searched for flags.
-const MAX_ARGUMENTS: usize = 512;
+/// Maximum number of words of a command that are searched for settings that are kept.
+const MAX_WORDS: usize = 512;
+/// Maximum length of a command with its arguments in bytes that is searched. Linux limits one argument to 128 KiB.
+const MAX_COMMAND: usize = 256 * 1024;
 
 /// Settings that are kept. Those of torchrun are its flags in upper case, after `PET_`.
 const VARIABLES: [&str; 16] = [
@@ -66,21 +69,22 @@ impl Rendezvous {
             };
             Some((*known, value))
         });
-        let flags = assignments(container).into_iter().map(|(name, value)| {
+        let expansion = Expansion::new(container);
+        let flags = assignments(words(container).take(MAX_WORDS), &expansion).map(|(name, value)| {
             let is_computed = value.contains(['$', '`', '\\']);
             (name, (!is_computed).then(|| truncate(&value)))
         });
-        Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags.collect() }
+        Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags.take(MAX_ENTRIES).collect() }
     }
 
     /// Returns the ports in the variables and the command of `container` on which the process group meets, each with or
     /// without a host. All values count, because a condition of a script may select one.
-    pub(crate) fn ports(container: Container<'_>) -> impl Iterator<Item = u16> {
+    pub(crate) fn ports(container: Container<'_>) -> Vec<u16> {
         let expansion = Expansion::new(container);
-        let variables =
-            PORTS.into_iter().filter_map(move |name| trailing_port(&expansion.expand(container.env(name)?)));
-        let of_command = assignments(container).into_iter().filter(|(name, _)| PORTS.contains(name));
-        variables.chain(of_command.filter_map(|(_, value)| trailing_port(&value)))
+        let variables = PORTS.iter().filter_map(|name| Some(expansion.expand(container.env(name)?)));
+        let of_command = assignments(words(container), &expansion).filter(|(name, _)| PORTS.contains(name));
+        let values = variables.chain(of_command.map(|(_, value)| value));
+        values.filter_map(|value| trailing_port(&value)).collect()
     }
 
     /// Returns true if the container has no settings.
@@ -140,28 +144,45 @@ pub(crate) fn trailing_port(text: &str) -> Option<u16> {
     text.rsplit(':').next()?.trim().parse().ok()
 }
 
-/// Returns the settings in the container's command: flags (`--name=value` and `--name value`, with `-` or `_` between words)
-/// and variables that a shell script assigns. The values contain no references that the kubelet replaces.
-fn assignments(container: Container<'_>) -> Vec<(&'static str, Cow<'_, str>)> {
-    let words: Vec<&str> = container.command_line().flat_map(shell_words).take(MAX_ARGUMENTS).collect();
-    let expansion = Expansion::new(container);
-    let assignment = |index: usize| {
-        let word = *words.get(index)?;
+/// Returns the words of the container's command, up to [`MAX_COMMAND`].
+fn words(container: Container<'_>) -> impl Iterator<Item = &str> {
+    let mut length = 0;
+    let texts = container.command_line().take_while(move |text| {
+        length += text.len();
+        length <= MAX_COMMAND
+    });
+    texts.flat_map(shell_words)
+}
+
+/// Returns the settings in the `words` of a command: flags (`--name=value` and `--name value`, with `-` or `_` between words)
+/// and variables that a shell script assigns, or that a flag such as `--env` sets. The values contain no references that the
+/// kubelet replaces.
+fn assignments<'a>(
+    words: impl Iterator<Item = &'a str>,
+    expansion: &Expansion<'a>,
+) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
+    let mut words = words.peekable();
+    let pairs = iter::from_fn(move || Some((words.next()?, words.peek().copied())));
+    pairs.filter_map(|(word, next)| {
         let (known, value) = match word.strip_prefix("--") {
-            None => {
-                let (name, value) = word.split_once('=')?;
-                (VARIABLES.iter().find(|known| **known == name)?, value)
-            }
+            None => assigned(word)?,
             Some(flag) => {
                 let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-                let known = VARIABLES.iter().find(|known| is_flag_of(name, known))?;
-                (known, value.or_else(|| words.get(index + 1).copied())?)
+                match VARIABLES.iter().find(|known| is_flag_of(name, known)) {
+                    Some(known) => (*known, value.or(next)?),
+                    None => assigned(value?.trim_start_matches(QUOTES))?,
+                }
             }
         };
         let value = value.trim_matches(QUOTES);
-        (!value.starts_with('-')).then(|| (*known, expansion.expand(value)))
-    };
-    (0..words.len()).filter_map(assignment).take(MAX_ENTRIES).collect()
+        (!value.starts_with('-')).then(|| (known, expansion.expand(value)))
+    })
+}
+
+/// Returns the setting that `word` assigns, with its value.
+fn assigned(word: &str) -> Option<(&'static str, &str)> {
+    let (name, value) = word.split_once('=')?;
+    Some((VARIABLES.iter().find(|known| **known == name)?, value))
 }
 
 /// Returns true if the flag `name` is that of the setting `known`.
@@ -194,4 +215,22 @@ fn shell_words(script: &str) -> impl Iterator<Item = &str> {
 /// Returns the first [`MAX_VALUE`] bytes of `text`, cut between characters.
 fn truncate(text: &str) -> Box<str> {
     text[..text.floor_char_boundary(MAX_VALUE)].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::pod::Pod;
+
+    #[rstest]
+    #[case::last(511, Some("29500"))]
+    #[case::beyond(512, None)]
+    fn the_number_of_words_of_kept_settings_is_limited(#[case] before: usize, #[case] expected: Option<&str>) {
+        let pod = json!({"spec": {"containers": [{"args": ["a ".repeat(before) + "MASTER_PORT=29500"]}]}});
+        let container = Pod::new(&pod).containers().next().unwrap();
+        assert_eq!(Rendezvous::read(container).flag("MASTER_PORT"), expected);
+    }
 }

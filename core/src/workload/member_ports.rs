@@ -95,6 +95,7 @@ mod tests {
     #[case::reference("batch/v1", "Job", json!({"args": ["--master_port=$(PORT)"], "env": [{"name": "PORT", "value": "29521"}]}), &[29521])]
     #[case::reference_of_a_variable("batch/v1", "Job", env(&[("PORT", "29522"), ("MASTER_PORT", "$(PORT)")]), &[29522])]
     #[case::reference_of_a_kind("kubeflow.org/v1", "PaddleJob", env(&[("PORT", "29523"), ("PADDLE_MASTER", "a:$(PORT)")]), &[29523])]
+    #[case::set_by_a_flag("batch/v1", "Job", json!({"args": ["run --env=MASTER_PORT=29524 --env=\"MASTER_PORT=29525\" a"]}), &[29524, 29525])]
     #[case::another_variable("batch/v1", "Job", json!({"args": ["export API_PORT=8080; python train.py"]}), &[])]
     fn ports_of_members(#[case] version: &str, #[case] kind: &str, #[case] container: Value, #[case] expected: &[u16]) {
         let kind = find(version, kind).unwrap();
@@ -105,15 +106,25 @@ mod tests {
 
     /// Finishes in time only if the search is linear in the number of variables.
     #[rstest]
+    #[case::references_of_a_command(json!({
+        "args": ["MASTER_PORT=$(A)$(A)$(A)$(A)$(A)$(A)$(A)$(A) ".repeat(5_000)], "env": vec![json!({"name": "B"}); 20_000]
+    }))]
     #[case::repeated_name(json!({"env": vec![json!({"name": "RAY_PORT", "value": "$(A)".repeat(8)}); 20_000]}))]
     fn many_variables(#[case] container: Value) {
         ports_of_members("ray.io/v1", "RayCluster", container, &[]);
     }
 
     #[rstest]
-    #[case::last(511, &[29500])]
-    #[case::beyond(512, &[])]
-    fn the_number_of_words_is_limited(#[case] before: usize, #[case] expected: &[u16]) {
-        ports_of_members("batch/v1", "Job", json!({"args": ["a ".repeat(before) + "MASTER_PORT=29500"]}), expected);
+    #[case::last(256 * 1024 - "MASTER_PORT=29500".len(), &[29500])]
+    #[case::beyond(256 * 1024, &[])]
+    fn the_length_of_a_command_is_limited(#[case] before: usize, #[case] expected: &[u16]) {
+        let args = json!(["a ".repeat(before / 2) + &" ".repeat(before % 2), "MASTER_PORT=29500"]);
+        ports_of_members("batch/v1", "Job", json!({"args": args}), expected);
+    }
+
+    #[test]
+    fn a_command_can_follow_a_long_script() {
+        let script = "export MASTER_ADDR=a RANK=1\n".repeat(1_000);
+        ports_of_members("batch/v1", "Job", json!({"args": [script + "torchrun --master_port 29500"]}), &[29500]);
     }
 }
