@@ -57,6 +57,14 @@ mod tests {
         json!({"name": "a", "ports": [{"name": name, "containerPort": number}]})
     }
 
+    const REFERENCES: &str = "$(A)$(A)$(A)$(A)$(A)$(A)$(A)$(A)";
+
+    /// Returns many variables, the first half with this name and references to none of them.
+    fn variables(name: &str) -> Vec<Value> {
+        let first = vec![json!({"name": name, "value": REFERENCES}); 50_000];
+        first.into_iter().chain(vec![json!({"name": "C"}); 50_000]).collect()
+    }
+
     #[rstest]
     #[case::pytorch("kubeflow.org/v1", "PyTorchJob", port("pytorchjob-port", 1000), &[1000])]
     #[case::tensorflow("kubeflow.org/v1", "TFJob", port("tfjob-port", 2222), &[2222])]
@@ -106,10 +114,8 @@ mod tests {
 
     /// Finishes in time only if the search is linear in the number of variables.
     #[rstest]
-    #[case::references_of_a_command(json!({
-        "args": ["MASTER_PORT=$(A)$(A)$(A)$(A)$(A)$(A)$(A)$(A) ".repeat(5_000)], "env": vec![json!({"name": "B"}); 20_000]
-    }))]
-    #[case::repeated_name(json!({"env": vec![json!({"name": "RAY_PORT", "value": "$(A)".repeat(8)}); 20_000]}))]
+    #[case::repeated_name(json!({"env": variables("RAY_PORT")}))]
+    #[case::references_of_a_command(json!({"args": [format!("MASTER_PORT={REFERENCES} ").repeat(5_000)], "env": variables("B")}))]
     fn many_variables(#[case] container: Value) {
         ports_of_members("ray.io/v1", "RayCluster", container, &[]);
     }
