@@ -13,6 +13,8 @@ const DIRECT: &str = "trainmesh.dev/inject=enabled,istio-injection=enabled,train
 const CONFIGURED: &str = "mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}";
 /// A label selects the mode.
 const RANGES: &str = "mesh: {podCIDRs: [10.244.0.0/16]}";
+/// A label selects the mode, and the jobs are not read.
+const WITHOUT_JOBS: &str = "mesh: {podCIDRs: [10.244.0.0/16]}\ngang: {enabled: false}";
 const DEFAULT: &str = "mesh: {}";
 
 /// Returns a `PeerAuthentication` for all namespaces, and a `JobSet` of two pods.
@@ -57,6 +59,15 @@ fn group(size: u16) -> String {
     format!(
         "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: a}}\n\
          spec: {{leaderWorkerTemplate: {{size: {size}, workerTemplate: {template}}}}}\n"
+    )
+}
+
+/// Returns an Indexed Job with this number of pods, which do not show it.
+fn indexed_job(pods: u16) -> String {
+    let template = "{spec: {restartPolicy: Never, containers: [{name: train, image: i}]}}";
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: a}}\n\
+         spec: {{completionMode: Indexed, parallelism: {pods}, completions: {pods}, template: {template}}}\n"
     )
 }
 
@@ -131,6 +142,8 @@ spec:
 #[case::direct_by_the_configuration("FP021", SIDECARS, CONFIGURED, job_set("PERMISSIVE"), false)]
 #[case::refused_in_ambient("FP021", AMBIENT, CONFIGURED, job_set("PERMISSIVE"), false)]
 #[case::group_that_direct_skips("FP021", DIRECT, RANGES, group(2), true)]
+#[case::job_that_direct_skips("FP021", DIRECT, WITHOUT_JOBS, indexed_job(2), true)]
+#[case::job_of_one("FP021", DIRECT, WITHOUT_JOBS, indexed_job(1), false)]
 #[case::group_of_one("FP021", DIRECT, RANGES, group(1), false)]
 #[case::call_of_a_captured_port("FP054", DIRECT, RANGES, calls("STRICT", 8000), true)]
 #[case::call_of_a_port_that_is_not_captured("FP054", DIRECT, RANGES, calls("STRICT", 8001), false)]

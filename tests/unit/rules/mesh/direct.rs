@@ -126,6 +126,15 @@ fn a_group_that_serves_is_skipped_with_a_warning() {
     check_direct(&direct(), &leader_worker_set("2"), "skipped NotTraining", json!({}), &[warning]);
 }
 
+/// The pod shows that it has peers, but the first pod of its job does not, and all must have the same mode.
+#[test]
+fn a_pod_whose_job_is_unknown_is_skipped_with_a_warning() {
+    let mut pod = with_containers(json!({}), json!([{"name": "a"}]));
+    pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = "1".into();
+    let warning = "direct skips the pod: label it trainmesh.dev/mesh-traffic=disableCapture";
+    check_direct(&direct(), &pod, "skipped PeersUnknown", json!({}), &[warning]);
+}
+
 #[test]
 fn a_manually_injected_pod_is_skipped() {
     let scenario = Scenario { labels: json!({}), ..direct() };

@@ -48,7 +48,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         return warn_if_captured(context, RuleDecision::skipped(Reason::NotTraining));
     };
     if !has_peers(context) {
-        return RuleDecision::skipped(Reason::PeersUnknown);
+        return warn_if_captured(context, RuleDecision::skipped(Reason::PeersUnknown));
     }
     if context.injection != Injection::Expected {
         return refused(Refusal {
