@@ -19,6 +19,7 @@ pub(super) struct MutualRole {
     pub(super) name: String,
     /// True if the role has one pod, which reaches its own ports without Envoy.
     pub(super) is_single: bool,
+    namespace: String,
     /// Name of the workload, with which the host names of its pods start.
     workload: String,
     /// Rest of the host names of the pods, without their indexes.
@@ -63,6 +64,7 @@ impl MutualRole {
         Some(Self {
             name: name.to_owned(),
             is_single: replicas == Some(1),
+            namespace: mesh.namespace.to_owned(),
             workload: member.workload.to_owned(),
             host: host.map(str::to_owned),
             services: headless.chain(of_ray.map(|cluster| format!("{cluster}-head-svc"))).collect(),
@@ -72,10 +74,13 @@ impl MutualRole {
 
     /// Returns true if a DNS name of the pods is `host`, and `port` requires mTLS.
     pub(super) fn has_port_at(&self, host: &str, port: u16) -> bool {
-        let label = host.split('.').next().unwrap_or(host);
+        let mut labels = host.split('.');
+        let label = labels.next().unwrap_or(host);
         let of_pod = || label.strip_prefix(self.workload.as_str()).and_then(without_indexes);
         let is_pod = || self.host.is_some() && of_pod() == self.host.as_deref();
-        self.ports.contains(&port) && (self.services.contains(label) || is_pod())
+        // The namespace follows the name of a Service, which follows the host name of a pod.
+        let mut is_local = |labels_before: usize| labels.nth(labels_before).is_none_or(|label| label == self.namespace);
+        self.ports.contains(&port) && (self.services.contains(label) && is_local(0) || is_pod() && is_local(1))
     }
 }
 

@@ -160,6 +160,12 @@ fn beside_server(url: &str, mode: &str) -> Scenario {
     "STRICT",
     Some("rl-2-server-1-0.rl-2.team-a.svc:8000: other requires mTLS, which direct calls do not have")
 )]
+#[case::of_a_pod_without_domain(
+    "rl-2-server-0-0:8000",
+    "STRICT",
+    Some("rl-2-server-0-0:8000: other requires mTLS, which direct calls do not have")
+)]
+#[case::another_namespace("rl-2-server-0-0.rl-2.team-b.svc:8000", "STRICT", None)]
 #[case::another_port("http://rl-2-server-0-0.rl-2:8001", "STRICT", None)]
 #[case::no_port("rl-2-server-0-0.rl-2", "STRICT", None)]
 #[case::permissive("http://rl-2-server-0-0.rl-2:8000", "PERMISSIVE", None)]
@@ -188,10 +194,11 @@ fn fp054_calls_of_the_head_of_ray() {
 
 #[test]
 fn fp054_calls_within_a_job_by_a_headless_service() {
-    const CALL: &str = "args: ['--reward=http://web:8000']";
-    let scenario = |service: String, annotations: &str| {
-        direct(CALL, &[service, peer_authentication("STRICT")]).beside(&server(annotations))
+    let scenario_of_call = |host: &str, service: String, annotations: &str| {
+        let call = format!("args: ['--reward=http://{host}:8000']");
+        direct(&call, &[service, peer_authentication("STRICT")]).beside(&server(annotations))
     };
+    let scenario = |service: String, annotations: &str| scenario_of_call("web", service, annotations);
     let message = Some("web:8000: other requires mTLS, which direct calls do not have");
     let (selector, port) = ("jobset.sigs.k8s.io/jobset-name: rl-2", "{port: 8000}");
     let captured = "traffic.sidecar.istio.io/includeInboundPorts: '8000'";
@@ -200,6 +207,10 @@ fn fp054_calls_within_a_job_by_a_headless_service() {
     check("FP054", scenario(headless("web", "app: server", port), &captured.replace("8000", "8001")), None);
     check("FP054", scenario(service("web", selector, port), captured), None);
     check("FP054", scenario(headless("web", selector, port), "traffic.sidecar.istio.io/includeInboundPorts: ''"), None);
+    let service = headless("web", selector, port);
+    let message = Some("web.team-a.svc:8000: other requires mTLS, which direct calls do not have");
+    check("FP054", scenario_of_call("web.team-a.svc", service.clone(), captured), message);
+    check("FP054", scenario_of_call("web.team-b.svc", service, captured), None);
 }
 
 /// A pod that has the annotations already is not changed, and has no mark.
