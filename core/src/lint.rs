@@ -63,8 +63,8 @@ pub(crate) use role_fabrics::DecidedRole;
 pub(crate) use services::MAX_LISTENERS;
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS,
-    UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
+    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, OWN_KEYS, QUOTA, REFUSED_RULES,
+    RUNNING_SIDECARS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
 };
 pub use workload_manifest::{RolePods, WorkloadManifest};
 

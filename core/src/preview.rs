@@ -195,7 +195,7 @@ impl Preview {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), settings));
             }
             outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
-            outcome.findings.extend(self.mesh_findings(&role, &patched, &namespace, &outcome.rules, &job));
+            self.lint_in_job(&role, &patched, &namespace, &job, &mut outcome);
             finding::sort(&mut outcome.findings);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));

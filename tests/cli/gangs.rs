@@ -84,3 +84,16 @@ fn a_queued_job_has_no_warning_about_its_queue() {
     assert_eq!(run.code, Some(1), "{run:#?}");
     assert!(run.stderr.contains("label the job with a queue, and enable batch/job"), "{}", run.stderr);
 }
+
+#[test]
+fn a_queued_job_gets_no_gang() {
+    let created = |input: &str| {
+        let run = trainmesh(&["preview", "-f", "-", "--gang", "native", "-o", "explain"], input);
+        assert_eq!(run.code, Some(0), "{run:#?}");
+        run.stdout
+    };
+    let queued = created(QUEUED);
+    assert!(queued.contains("GangKeyPresent") && !queued.contains("creates PodGroup"), "{queued}");
+    let unset = created(&QUEUED.replace("queue-name: gpu", "queue-name: ''"));
+    assert!(unset.contains("creates PodGroup"), "{unset}");
+}

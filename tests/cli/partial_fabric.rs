@@ -43,14 +43,25 @@ const FINDING: &str = "FP031 E Worker gets eks-efa, but not Master: NCCL hangs";
     "lint -f -", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5en.48xlarge"), 0,
     &["FP033 W Worker selects p5.48xlarge, but Master p5en.48xlarge"]
 )]
-#[case::queued(
-    "lint -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge")
-        .replace("metadata: {name: llama}", "metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: q}}"), 0,
-    &["FP029 W container pytorch: vpc.amazonaws.com/efa is not counted by Kueue"]
-)]
 fn the_job_is_reported_once(#[case] command: &str, #[case] input: &str, #[case] code: i32, #[case] stdout: &[&str]) {
     let words: Vec<&str> = command.split_whitespace().collect();
     let run = trainmesh(&words, input);
     assert_exit(&run, code, stdout, "");
     assert!(run.stdout.matches("FP031").count() <= 1, "{run:#?}");
+}
+
+#[rstest]
+#[case::lint("lint -f - --fabric eks-efa")]
+#[case::preview("preview -f - --fabric eks-efa")]
+fn adapters_of_a_queued_job_are_reported_for_each_role(#[case] command: &str) {
+    let job = JOB
+        .replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge")
+        .replace("metadata: {name: llama}", "metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: q}}");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let finding = "FP029 W container pytorch: vpc.amazonaws.com/efa is not counted by Kueue";
+    let run = trainmesh(&words, &job);
+    assert_exit(&run, 0, &[finding], "");
+    // A preview shows roles with the same outcome as one.
+    assert!((1..=2).contains(&run.stdout.matches(finding).count()), "{run:#?}");
+    assert_exit(&trainmesh(&words, &job.replace("queue-name: q", "queue-name: ''")), 0, &[], "");
 }

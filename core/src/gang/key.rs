@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::GangMode;
+use crate::keys::KUEUE_QUEUE;
 use crate::pod::Pod;
 
 /// Annotation by which a pod joins a `PodGroup` of Volcano. The only key that its scheduler reads.
@@ -63,15 +64,21 @@ pub struct FoundKey<'a> {
 use KeyPlace::{Annotation, Label, Spec};
 
 /// Keys that show that a pod already belongs to a gang, or is admitted by a queue.
-const KEYS: [KeyPlace; 17] = [
+const KEYS: [KeyPlace; 23] = [
     Annotation(VOLCANO_GROUP),
     Label(COSCHEDULING_GROUP),
     Label("pod-group.scheduling.x-k8s.io/name"),
     Label("kueue.x-k8s.io/pod-group-name"),
     Annotation("kueue.x-k8s.io/pod-group-name"),
     Label("kueue.x-k8s.io/managed"),
+    Label("kueue.x-k8s.io/podset"),
+    Label(KUEUE_QUEUE),
     Annotation("kueue.x-k8s.io/workload"),
     Annotation("kueue.x-k8s.io/pod-suspending-parent"),
+    Annotation("kueue.x-k8s.io/podset-required-topology"),
+    Annotation("kueue.x-k8s.io/podset-preferred-topology"),
+    Annotation("kueue.x-k8s.io/podset-unconstrained-topology"),
+    Annotation("kueue.x-k8s.io/podset-slice-required-topology"),
     Annotation(KAI_GROUP),
     Annotation(YUNIKORN_TASK_GROUP),
     Annotation(YUNIKORN_TASK_GROUPS),
@@ -142,7 +149,11 @@ impl KeyPlace {
 /// Returns the first key by which `pod` already belongs to a gang or is admitted by a queue, except those whose value
 /// `is_own` accepts.
 pub fn foreign_key<'a>(pod: Pod<'a>, is_own: impl Fn(FoundKey<'a>) -> bool) -> Option<FoundKey<'a>> {
-    let found = |place: KeyPlace| place.value(pod).map(|value| FoundKey { place, value });
+    // An empty name selects no queue.
+    let is_unset = |place, value: &str| place == Label(KUEUE_QUEUE) && value.is_empty();
+    let found = |place: KeyPlace| {
+        place.value(pod).filter(|value| !is_unset(place, value)).map(|value| FoundKey { place, value })
+    };
     KEYS.into_iter().filter_map(found).find(|key| !is_own(*key))
 }
 
@@ -169,6 +180,13 @@ mod tests {
     #[case::kueue_managed(json!({"metadata": {"labels": {"kueue.x-k8s.io/managed": "true"}}}), Some("true"))]
     #[case::kueue_workload(json!({"metadata": {"annotations": {"kueue.x-k8s.io/workload": "w"}}}), Some("w"))]
     #[case::kueue_parent(json!({"metadata": {"annotations": {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"}}}), Some("statefulset"))]
+    #[case::kueue_pod_set(json!({"metadata": {"labels": {"kueue.x-k8s.io/podset": "main"}}}), Some("main"))]
+    #[case::kueue_queue(json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "q"}}}), Some("q"))]
+    #[case::no_kueue_queue(json!({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": ""}}}), None)]
+    #[case::kueue_required_topology(json!({"metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}}), Some("rack"))]
+    #[case::kueue_preferred_topology(json!({"metadata": {"annotations": {"kueue.x-k8s.io/podset-preferred-topology": "rack"}}}), Some("rack"))]
+    #[case::kueue_unconstrained_topology(json!({"metadata": {"annotations": {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}}}), Some("true"))]
+    #[case::kueue_slices(json!({"metadata": {"annotations": {"kueue.x-k8s.io/podset-slice-required-topology": "rack"}}}), Some("rack"))]
     #[case::kai(json!({"metadata": {"annotations": {"pod-group-name": "g"}}}), Some("g"))]
     #[case::yunikorn(json!({"metadata": {"annotations": {"yunikorn.apache.org/task-group-name": "g"}}}), Some("g"))]
     #[case::yunikorn_groups(json!({"metadata": {"annotations": {"yunikorn.apache.org/task-groups": "[]"}}}), Some("[]"))]

@@ -57,6 +57,9 @@ pub struct Example {
 /// The check that the rule `mesh.traffic` also runs.
 pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 
+/// The check that also runs for the roles of a manifest, because the queue may be a label of the workload.
+pub const QUOTA: CheckId = CheckId::new(29);
+
 /// The check that also runs for the roles of a manifest.
 pub const MIXED_FABRICS: CheckId = CheckId::new(31);
 

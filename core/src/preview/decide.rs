@@ -10,10 +10,10 @@ use crate::finding::{self, Finding};
 use crate::gang::GangView;
 use crate::json;
 use crate::lint::{
-    DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, PatchedRole, UNKNOWN_CLAIMS, lint_selected,
-    mesh_findings, unknown_claims,
+    DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, PatchedRole, QUOTA, UNKNOWN_CLAIMS,
+    lint_selected, mesh_findings, unknown_claims,
 };
-use crate::mutate::{Outcome, RuleOutcome, Snapshot, excluded, lint_input, mutate_and_apply};
+use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload::RolePod;
@@ -99,19 +99,26 @@ impl Preview {
         job.with_decisions(&decided.collect::<Vec<_>>()).with_mesh(patched, facts.mesh)
     }
 
-    /// Returns the findings about the mesh for the pod of `role`, after the patch, with the decisions of the rules.
-    pub(super) fn mesh_findings(
+    /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those about the mesh
+    /// and the quota.
+    pub(super) fn lint_in_job(
         &self,
         role: &RolePod,
         patched: &Value,
         namespace: &str,
-        rules: &[RuleOutcome],
         job: &JobContext,
-    ) -> Vec<Finding> {
-        let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
+        outcome: &mut Outcome,
+    ) {
+        let (snapshot, settings) = (self.snapshot(namespace, Mode::Enabled, role.replicas), &self.config.fabric.lint);
         let input = lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot);
-        let input = LintInput { job: Some(job), role: Some(&role.name), rules, ..input };
-        mesh_findings(&input, &self.config.fabric.lint)
+        let input = LintInput { job: Some(job), role: Some(&role.name), rules: &outcome.rules, ..input };
+        let mut findings = mesh_findings(&input, settings);
+        // Without a patch, nothing is outside the quota.
+        if !outcome.patch.is_empty() {
+            findings.extend(lint_selected(&input, settings, |check| check == QUOTA));
+            outcome.findings.retain(|finding| finding.code != QUOTA.code());
+        }
+        outcome.findings.extend(findings);
     }
 
     /// Returns the snapshot for a pod of a new job.

@@ -226,6 +226,9 @@ fn auto_selects_nothing_in_an_unknown_cluster() {
 #[case::kueue_managed(json!({"labels": {"kueue.x-k8s.io/managed": "true"}}), json!({}))]
 #[case::kueue_workload(json!({"annotations": {"kueue.x-k8s.io/workload": "w"}}), json!({}))]
 #[case::kueue_parent(json!({"annotations": {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"}}), json!({}))]
+#[case::kueue_pod_set(json!({"labels": {"kueue.x-k8s.io/podset": "main"}}), json!({}))]
+#[case::kueue_queue(json!({"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}), json!({}))]
+#[case::kueue_topology(json!({"annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}), json!({}))]
 #[case::kai(json!({"annotations": {"pod-group-name": "g"}}), json!({}))]
 #[case::yunikorn(json!({"annotations": {"yunikorn.apache.org/task-group-name": "g"}}), json!({}))]
 #[case::another_gang(json!({"annotations": {"gang.scheduling.koordinator.sh/name": "g"}}), json!({}))]
@@ -361,13 +364,30 @@ fn kueue_admits_the_whole_job() {
 
 #[test]
 fn a_job_in_a_queue_needs_only_the_integration() {
-    let (scenario, pod) = (Scenario::new("kueue"), worker(&empty(), &empty()));
-    let gang = GangView { namespace: "team-a", queue: Some("gpu"), ..GangView::default() };
+    let message = "Kueue admits jobs as a whole, and pods need no key: queue gpu: Kueue needs its integration kubeflow.org/pytorchjob";
+    check_queued("kueue", message);
+}
+
+#[rstest]
+fn a_job_in_a_queue_is_left_to_kueue(
+    #[values("koordinator", "volcano", "native", "coscheduling", "yunikorn", "kai")] mode: &str,
+) {
+    let message = "the pod already has a key of a gang or a queue, which is left unchanged: label kueue.x-k8s.io/queue-name of the job";
+    check_queued(mode, message);
+}
+
+/// Checks the message about a pod whose job is in a queue of Kueue. It has no warning.
+fn check_queued(mode: &str, message: &str) {
+    let (scenario, pod) = (Scenario::new(mode), worker(&empty(), &empty()));
+    let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
+    let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
+    let workload = WorkloadLookup::Read(&workload);
+    let gang = GangView { facts: None, namespace: "team-a", workload, queue: Some("gpu") };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     let outcome =
         mutate(&pod, &Snapshot { mode: scenario.mode, cluster, ..snapshot(&scenario.labels, &scenario.config) });
-    let message = "Kueue admits jobs as a whole, and pods need no key: queue gpu: Kueue needs its integration kubeflow.org/pytorchjob";
     assert_eq!((decision(&outcome).message.as_str(), outcome.warnings.as_slice()), (message, [].as_slice()));
+    assert!(outcome.patch.is_empty(), "{:?}", outcome.patch);
 }
 
 #[test]

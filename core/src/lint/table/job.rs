@@ -1,7 +1,7 @@
 //! The pod as a member of its job.
 
 use super::super::{job, kueue, mesh};
-use super::{Check, Example, MIXED_FABRICS};
+use super::{Check, Example, MIXED_FABRICS, QUOTA};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -44,7 +44,7 @@ spec:
         run: mesh::captured_traffic,
     },
     Check {
-        id: CheckId::new(29),
+        id: QUOTA,
         severity: Severity::Warning,
         title: "an adapter outside Kueue's quota",
         why: "Kueue counts the resources of the job's template. It does not count an adapter that is added to the pod \

@@ -89,8 +89,10 @@ fn decide_in_mode(
     let gang = gang(context, member).filter(|_| mode.needs_workload());
     let name = gang.as_ref().and_then(|gang| gang.as_ref().ok()).map(|gang| gang.name.as_str());
     check_pod(pod, mode, name)?;
+    let queue = context.snapshot.cluster.gang.queue;
     match mode {
-        GangMode::Kueue => return Ok(kueue::decide(member, context.snapshot.cluster.gang.queue)),
+        GangMode::Kueue => return Ok(kueue::decide(member, queue)),
+        _ if queue.is_some() => return Err(Box::new(kueue::leave_queued())),
         GangMode::Kai => return Ok(decide_for_kai(pod, member, plan)),
         _ => {}
     }

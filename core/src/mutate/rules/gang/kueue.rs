@@ -22,6 +22,11 @@ const INTEGRATIONS: [(&str, &str, &str); 11] = [
     ("kubeflow.org", "JAXJob", "kubeflow.org/jaxjob"),
 ];
 
+/// Skips a pod whose job is in a queue: when Kueue admits the job, it adds its own keys to the pods.
+pub(super) fn leave_queued() -> RuleDecision {
+    RuleDecision::skipped(Reason::GangKeyPresent).with_detail(format!("label {KUEUE_QUEUE} of the job"))
+}
+
 /// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job. `queue` is that of a job
 /// that has not been created yet, which Kueue can admit.
 pub(super) fn decide(member: PodIdentity<'_>, queue: Option<&str>) -> RuleDecision {
