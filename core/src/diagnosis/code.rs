@@ -105,7 +105,7 @@ codes! {
         /// The opposite.
         ProxyEndedEarly => "the proxy has exited while a main container runs, so all captured traffic of the pod fails",
         /// F12.
-        ProxyNotReady => "the proxy is not ready, so the pod has no DNS record in a headless Service",
+        ProxyNotReady => "the proxy is not ready, so the main containers do not start, or the pod has no DNS record in a headless Service",
         /// The hold was requested.
         HoldNotRendered => "the pod requests that the application waits for the proxy, but the injector rendered no such hold, so the first connections may fail",
         /// FP021 in a running pod.

@@ -155,7 +155,7 @@ impl MeshState {
     fn of(pods: &[&PodRecord]) -> Self {
         let states = pods.iter().map(|pod| match pod.proxy {
             ProxyOverview::Absent => Self::Absent,
-            ProxyOverview::Native => Self::Native,
+            ProxyOverview::Native { .. } => Self::Native,
             ProxyOverview::Classic { .. } => Self::Classic,
         });
         states.reduce(|a, b| if a == b { a } else { Self::Mixed }).unwrap_or(Self::Absent)

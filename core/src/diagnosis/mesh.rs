@@ -1,53 +1,27 @@
 //! Checks of pods with an Istio proxy or other sidecars.
 
+mod sidecar;
+
 use jiff::{SignedDuration, Timestamp};
 
-use super::context::Context;
+use super::context::{Context, event_evidence};
 use super::job::{Job, is_older, pod_names, verb};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
+use super::snapshot::event::EventRecord;
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
-use super::snapshot::usage::Management;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
-use crate::lifecycle::{Completion, PodPhase, ProxyOverview};
+use crate::lifecycle::{Completion, ProxyOverview};
 
-/// Time after completion within which the controller terminates sidecars, with all of its retries.
-const TERMINATION: SignedDuration = SignedDuration::from_mins(1);
 /// Time that a proxy may need to become ready: its default startup probe allows 10 minutes, but peers wait by then.
 const STARTUP: SignedDuration = SignedDuration::from_mins(2);
 
-/// Fix for pods that a label excludes: neither the controller nor `sweep` changes them.
-const EXCLUDED_FIX: &str = "\
-    the label trainmesh.dev/inject=disabled excludes the pod: remove it from the pod template, or set the label \
-    sidecar.istio.io/inject: \"false\" there";
-/// Fix for pods of which the controller should have terminated the sidecar.
-const ENABLED_FIX: &str = "\
-    the controller of trainmesh should have terminated it: check the events of the pod (ProxyEndFailed), and the \
-    controller with trainmesh doctor; until then: trainmesh sweep --apply";
+/// Reason of the events of the kubelet about probes that fail.
+const UNHEALTHY: &str = "Unhealthy";
 
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
-    let outlived = active(job, |pod| outlives_main(pod, context.now));
-    if !outlived.is_empty() {
-        let since = outlived.iter().filter_map(|pod| completed_at(pod)).min();
-        let evidence = outlived.iter().map(|pod| {
-            let names = pod.running_sidecars.join(", ");
-            Evidence::new(pod.title(), "status.containerStatuses: running", &names, completed_at(pod))
-        });
-        let message = format!("sidecars of {} run after the main containers have finished", pod_names(&outlived));
-        let mut diagnosis = diagnosis(DiagnosisCode::SidecarOutlivesMain, job, Recovery::SidecarRuns, &message)
-            .with_evidence(evidence)
-            .with_waste(Job::held_by(&outlived, since, context.now));
-        let is_enabled = |pod: &&PodRecord| {
-            pod.usage.management == Management::Managed || context.snapshot.enabled_namespaces.contains(&*pod.namespace)
-        };
-        if outlived.iter().any(|pod| pod.usage.management == Management::Excluded) {
-            diagnosis = diagnosis.with_fix(EXCLUDED_FIX);
-        } else if outlived.iter().any(is_enabled) {
-            diagnosis = diagnosis.with_fix(ENABLED_FIX);
-        }
-        found.push(diagnosis);
-    }
+    found.extend(sidecar::check(job, context));
     let ended = active(job, |pod| lost_proxy(pod).is_some());
     if !ended.is_empty() {
         let proxies = ended.iter().filter_map(|pod| Some((pod, lost_proxy(pod)?)));
@@ -66,18 +40,34 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
             diagnosis(DiagnosisCode::ProxyEndedEarly, job, Recovery::ProxyLost, &message).with_evidence(evidence),
         );
     }
-    let unready = active(job, |pod| unready_proxy(pod, context.now).is_some());
+    let unready = active(job, |pod| is_proxy_late(pod, context.now));
     if !unready.is_empty() {
-        let proxies = unready.iter().filter_map(|pod| Some((pod, unready_proxy(pod, context.now)?)));
-        let evidence = proxies.map(|(pod, proxy)| {
-            Evidence::new(pod.title(), proxy.status_field("ready"), "false", proxy.running_since())
-        });
-        let message = format!("the proxy of {} is not ready{}", pod_names(&unready), job.waiting_peers(&unready));
-        found.push(
-            diagnosis(DiagnosisCode::ProxyNotReady, job, Recovery::ProxyStarts, &message).with_evidence(evidence),
-        );
+        found.push(proxy_not_ready(job, context, &unready));
     }
     check_spec(job, context, found);
+}
+
+fn proxy_not_ready(job: &Job<'_>, context: &Context<'_>, unready: &[&PodRecord]) -> Diagnosis {
+    let proxies = unready.iter().filter_map(|pod| {
+        let proxy = unready_proxy(pod)?;
+        Some(Evidence::new(pod.title(), proxy.status_field("ready"), "false", proxy.running_since()))
+    });
+    // No other container of such a pod runs, so that its failed probes are those of the proxy.
+    let blocked = || unready.iter().filter(|pod| !pod.is_running());
+    let probes = blocked().filter_map(|pod| {
+        let is_probe = |event: &&EventRecord| &*event.reason == UNHEALTHY && event.last >= pod.created;
+        context.pod_events(pod).iter().copied().filter(is_probe).max_by_key(|event| event.last).map(event_evidence)
+    });
+    let waits = blocked().filter_map(|pod| {
+        let (container, reason, _) = pod.waiting().find(|(container, ..)| container.is_main)?;
+        Some(Evidence::new(pod.title(), container.status_field("state.waiting"), reason, pod.held_since()))
+    });
+    let absent: Vec<&PodRecord> = unready.iter().copied().filter(|pod| !was_ready(pod)).collect();
+    let since = absent.iter().filter_map(|pod| pod.created).min();
+    let message = format!("the proxy of {} is not ready{}", pod_names(unready), job.waiting_peers(&absent));
+    diagnosis(DiagnosisCode::ProxyNotReady, job, Recovery::ProxyStarts, &message)
+        .with_evidence(proxies.chain(probes).chain(waits))
+        .with_waste(job.waste(&absent, since, context.now))
 }
 
 /// Reports problems that the spec shows.
@@ -141,14 +131,6 @@ fn diagnosis(code: DiagnosisCode, job: &Job<'_>, recovery: Recovery, message: &s
     Diagnosis::new(code, job.workload_name(), recovery, message)
 }
 
-fn outlives_main(pod: &PodRecord, now: Timestamp) -> bool {
-    pod.phase == PodPhase::Running && !pod.running_sidecars.is_empty() && is_older(completed_at(pod), TERMINATION, now)
-}
-
-fn completed_at(pod: &PodRecord) -> Option<Timestamp> {
-    if let Completion::Completed(at) = pod.completion { at } else { None }
-}
-
 /// Returns the classic proxy of a pod that has exited for good while a main container runs.
 fn lost_proxy(pod: &PodRecord) -> Option<&ContainerRecord> {
     let ProxyOverview::Classic { name, terminated: true, .. } = &pod.proxy else { return None };
@@ -156,10 +138,30 @@ fn lost_proxy(pod: &PodRecord) -> Option<&ContainerRecord> {
     pod.containers.iter().find(|container| container.name == *name).filter(|_| runs)
 }
 
-/// Returns the proxy of a pod that runs without becoming ready, although the main containers run.
-fn unready_proxy(pod: &PodRecord, now: Timestamp) -> Option<&ContainerRecord> {
-    let ProxyOverview::Classic { name, running: true, .. } = &pod.proxy else { return None };
+/// Returns the proxy of a pod that runs and is not ready, while the main containers run, or while they wait for it: for the
+/// startup probe of a native sidecar, or the hold of a classic proxy.
+pub(super) fn unready_proxy(pod: &PodRecord) -> Option<&ContainerRecord> {
+    let (name, is_native) = match &pod.proxy {
+        ProxyOverview::Absent => return None,
+        ProxyOverview::Native { name } => (name, true),
+        ProxyOverview::Classic { name, .. } => (name, false),
+    };
     let proxy = pod.containers.iter().find(|container| container.name == *name)?;
-    let is_late = !proxy.ready && is_older(proxy.running_since(), STARTUP, now);
-    (is_late && pod.is_running()).then_some(proxy)
+    let is_awaited = || pod.main().all(ContainerRecord::is_about_to_start) && !(is_native && proxy.started);
+    (proxy.is_running() && !proxy.ready && (pod.is_running() || is_awaited())).then_some(proxy)
+}
+
+/// Returns true if the proxy of a pod has not become ready in time.
+fn is_proxy_late(pod: &PodRecord, now: Timestamp) -> bool {
+    unready_proxy(pod).is_some_and(|proxy| {
+        // The kubelet restarts a proxy whose startup probe fails, and the main containers continue to wait.
+        let restarted = proxy.last.as_ref().filter(|_| !pod.is_running()).and_then(|last| last.started);
+        is_older(restarted.or(proxy.running_since()), STARTUP, now)
+    })
+}
+
+/// Returns true if a pod has been ready since its main containers started: ranks that have met do not need its DNS record.
+fn was_ready(pod: &PodRecord) -> bool {
+    let changed = pod.condition("Ready").and_then(|condition| condition.since);
+    pod.is_running() && changed > pod.main().filter_map(ContainerRecord::running_since).max()
 }

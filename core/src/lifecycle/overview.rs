@@ -3,7 +3,7 @@
 use super::decide::{Completion, completion};
 use super::restart_prediction::RestartPrediction;
 use super::roles::{ProxyRole, Roles};
-use super::{ContainerState, PodFacts, SidecarCatalog};
+use super::{BlockedReason, BlockedSidecar, ContainerFacts, ContainerState, PodFacts, SidecarCatalog};
 use crate::config::Termination;
 use crate::pod::ContainerKind;
 
@@ -18,6 +18,8 @@ pub struct PodOverview {
     pub proxy: ProxyOverview,
     /// Names of the application containers that run and are not main containers: the classic proxy and sidecars.
     pub running_sidecars: Vec<Box<str>>,
+    /// Those of them that the controller cannot terminate.
+    pub blocked_sidecars: Vec<BlockedSidecar>,
 }
 
 /// The Istio proxy of a pod.
@@ -26,7 +28,10 @@ pub enum ProxyOverview {
     /// No proxy.
     Absent,
     /// A native sidecar, which the kubelet terminates.
-    Native,
+    Native {
+        /// Name of the container.
+        name: Box<str>,
+    },
     /// An application container.
     Classic {
         /// Name of the container.
@@ -46,7 +51,7 @@ impl PodOverview {
         let completion = completion(facts, &roles);
         let proxy = match roles.proxy {
             ProxyRole::Absent => ProxyOverview::Absent,
-            ProxyRole::Native => ProxyOverview::Native,
+            ProxyRole::Native => ProxyOverview::Native { name: settings.proxy_container.as_str().into() },
             ProxyRole::Classic(proxy) | ProxyRole::AlwaysRestarted(proxy) => ProxyOverview::Classic {
                 name: proxy.name.clone(),
                 running: proxy.state == ContainerState::Running,
@@ -59,11 +64,32 @@ impl PodOverview {
                 && container.state == ContainerState::Running
                 && !is_main(&container.name)
         });
+        let running: Vec<&ContainerFacts> = running.collect();
+        let blocked = running.iter().filter_map(|container| Some((container, obstacle(container, &roles)?)));
+        let blocked = blocked.map(|(container, reason)| BlockedSidecar { name: container.name.clone(), reason });
         Self {
             main: roles.main.iter().map(|container| container.name.clone()).collect(),
             completion,
             proxy,
-            running_sidecars: running.map(|sidecar| sidecar.name.clone()).collect(),
+            running_sidecars: running.iter().map(|sidecar| sidecar.name.clone()).collect(),
+            blocked_sidecars: blocked.collect(),
         }
     }
+}
+
+/// Returns why the controller cannot terminate `container`, which is no main container.
+fn obstacle(container: &ContainerFacts, roles: &Roles<'_>) -> Option<BlockedReason> {
+    match roles.proxy {
+        ProxyRole::Classic(proxy) if proxy.name == container.name => return None,
+        ProxyRole::AlwaysRestarted(proxy) if proxy.name == container.name => {
+            return Some(BlockedReason::Other("the kubelet would restart it".to_owned()));
+        }
+        _ => {}
+    }
+    if roles.sidecars.iter().any(|(sidecar, _)| sidecar.name == container.name) {
+        return None;
+    }
+    let finding = roles.findings.iter().find(|finding| finding.container.as_ref() == Some(&container.name));
+    let unknown = || BlockedReason::Other("the catalog has no entry for it".to_owned());
+    Some(finding.map_or_else(unknown, |finding| BlockedReason::new(&finding.detail)))
 }

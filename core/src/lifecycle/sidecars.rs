@@ -41,6 +41,13 @@ pub enum BlockedReason {
     Other(String),
 }
 
+impl BlockedReason {
+    /// Returns the reason in the detail of a finding.
+    pub(super) fn new(detail: &str) -> Self {
+        if detail == PORT_FORWARD_DISABLED { Self::PortForwardDisabled } else { Self::Other(detail.to_owned()) }
+    }
+}
+
 /// Returns the names of the main containers of `pod`.
 #[must_use]
 pub fn main_containers(pod: Pod<'_>, settings: &Termination) -> Vec<Box<str>> {
@@ -74,11 +81,7 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
         return PodSidecars::MainNeverCompletes;
     }
     let blocked = roles.findings.into_iter().filter_map(|finding| {
-        let reason = if finding.detail == PORT_FORWARD_DISABLED {
-            BlockedReason::PortForwardDisabled
-        } else {
-            BlockedReason::Other(finding.detail.clone())
-        };
+        let reason = BlockedReason::new(&finding.detail);
         Some(BlockedSidecar { name: finding.container?, reason })
     });
     PodSidecars::Terminable { blocked: blocked.collect() }

@@ -2,9 +2,10 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Recovery;
 
-use super::check;
-use super::objects::{START, ago, rank, with};
+use super::objects::{START, ago, event, rank, with};
+use super::{check, report};
 
 const NOT_CAPTURED: &str = "traffic.sidecar.istio.io/includeOutboundIPRanges";
 
@@ -57,20 +58,106 @@ fn labels(labels: Value) -> Value {
 #[case::managed(labels(json!({"trainmesh.dev/managed": "true"})), namespace("disabled"), "the controller of trainmesh should have terminated it")]
 fn fixes_for_a_sidecar(#[case] patch: Value, #[case] namespace: Value, #[case] fix: &str) {
     let pod = with(injected([terminated(0, 60), running(true, 600)]), patch);
-    let found = super::report(&[pod, namespace]).diagnoses.remove(0);
+    let found = report(&[pod, namespace]).diagnoses.remove(0);
     assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
-#[test]
-fn the_kubelet_terminates_a_native_sidecar() {
-    let mut pod = injected([terminated(0, 600), running(true, 600)]);
+/// Returns rank 1 with the proxy as a native sidecar.
+fn native(statuses: [Value; 2]) -> Value {
+    let mut pod = injected(statuses);
     let proxy = with(pod["spec"]["containers"][1].take(), json!({"restartPolicy": "Always"}));
     pod["spec"]["initContainers"] = json!([proxy]);
     pod["spec"]["containers"] = json!([super::objects::main_container()]);
     let status = pod["status"]["containerStatuses"][1].take();
     pod["status"]["initContainerStatuses"] = json!([status]);
     pod["metadata"]["annotations"]["sidecar.istio.io/status"] = "{\"initContainers\": [\"istio-proxy\"]}".into();
-    check(&[pod], &[]);
+    pod
+}
+
+#[test]
+fn the_kubelet_terminates_a_native_sidecar() {
+    check(&[native([terminated(0, 600), running(true, 600)])], &[]);
+}
+
+/// The main container has not started.
+fn waits() -> Value {
+    json!({"ready": false, "state": {"waiting": {"reason": "PodInitializing"}}})
+}
+
+/// The proxy started `since`, after its startup probe had failed.
+fn restarted(since: i64) -> Value {
+    let last = json!({"terminated": {"exitCode": 137, "startedAt": ago(since + 600), "finishedAt": ago(since)}});
+    with(running(false, since), json!({"restartCount": 1, "lastState": last}))
+}
+
+fn pending(mut pod: Value) -> Value {
+    pod["status"]["phase"] = "Pending".into();
+    pod
+}
+
+const NOT_READY: &[&str] = &["E ProxyNotReady unknown"];
+
+#[rstest]
+#[case::native(pending(native([waits(), running(false, 120)])), NOT_READY)]
+#[case::native_that_starts(pending(native([waits(), running(false, 119)])), &[])]
+#[case::native_that_was_restarted(pending(native([waits(), restarted(10)])), NOT_READY)]
+#[case::native_whose_startup_probe_succeeded(pending(native([waits(), with(running(false, 120), json!({"started": true}))])), &["W PodNotStarting unknown"])]
+#[case::native_with_running_main(native([running(true, 600), running(false, 120)]), NOT_READY)]
+#[case::native_restarted_with_running_main(native([running(true, 600), restarted(10)]), &[])]
+#[case::native_that_is_ready(native([running(true, 600), running(true, 600)]), &[])]
+#[case::hold(pending(injected([waits(), running(false, 120)])), NOT_READY)]
+#[case::image(pending(injected([json!({"state": {"waiting": {"reason": "ErrImagePull"}}}), running(false, 120)])), &["E ImagePullFails unknown"])]
+fn proxies_that_are_not_ready(#[case] pod: Value, #[case] expected: &[&str]) {
+    check(&[rank(0), pod], expected);
+}
+
+/// The peers of a rank without a DNS record wait until it has one. If the rank was ready, they may have met.
+#[rstest]
+#[case::never_ready(json!({"lastTransitionTime": START}), ", so 1 other pod of the job waits", 16 * 3600)]
+#[case::was_ready(json!({"lastTransitionTime": ago(60)}), "", 0)]
+fn peers_of_a_proxy(#[case] ready: Value, #[case] waits: &str, #[case] seconds: u64) {
+    let mut pod = injected([running(true, 600), running(false, 120)]);
+    let ready = with(json!({"type": "Ready", "status": "False"}), ready);
+    pod["status"]["conditions"].as_array_mut().unwrap().push(ready);
+    let found = report(&[rank(0), pod]).diagnoses.remove(0);
+    assert_eq!(found.finding.message, format!("the proxy of worker-0 is not ready{waits}"));
+    assert_eq!(found.waste.map_or(0, |waste| waste.accelerator_seconds), seconds);
+}
+
+#[test]
+fn the_failed_probe_of_a_proxy_is_evidence() {
+    let pod = pending(native([waits(), running(false, 600)]));
+    let probe = event("Pod", "llama-worker-0", "Unhealthy", "Startup probe failed", 10);
+    let found = report(&[rank(0), pod, probe]).diagnoses.remove(0);
+    let fields: Vec<&str> = found.evidence.iter().map(|evidence| &*evidence.field).collect();
+    assert_eq!(
+        fields,
+        [
+            "status.initContainerStatuses[istio-proxy].ready",
+            "Unhealthy",
+            "status.containerStatuses[pytorch].state.waiting"
+        ]
+    );
+}
+
+/// The pod has another sidecar than the proxy.
+fn with_sidecar(name: &str, annotations: Value) -> Value {
+    let mut pod = injected([terminated(0, 60), terminated(0, 60)]);
+    pod["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": name}));
+    let status = with(json!({"name": name}), running(true, 600));
+    pod["status"]["containerStatuses"].as_array_mut().unwrap().push(status);
+    with(pod, json!({"metadata": {"annotations": annotations}}))
+}
+
+#[rstest]
+#[case::port_forward(with_sidecar("vault-agent", json!({})), Recovery::SidecarBlocked, "vault-agent (needs termination.portForward: true)", "set termination.portForward: true")]
+#[case::no_entry(with_sidecar("cache", json!({"trainmesh.dev/payload-containers": "pytorch"})), Recovery::SidecarBlocked, "cache (the catalog has no entry for it)", "trainmesh cannot terminate the container")]
+#[case::unknown_entry(with_sidecar("cache", json!({"trainmesh.dev/helper-containers": "cache=x"})), Recovery::SidecarBlocked, "cache (the catalog has no entry \"x\")", "trainmesh cannot terminate the container")]
+#[case::signal(with_sidecar("fluent-bit", json!({})), Recovery::SidecarRuns, "fluent-bit", "install trainmesh's controller")]
+fn sidecars(#[case] pod: Value, #[case] recovery: Recovery, #[case] running: &str, #[case] fix: &str) {
+    let found = report(&[pod]).diagnoses.remove(0);
+    assert_eq!((found.recovery, &*found.evidence[0].value), (recovery, running));
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn initializing(name: &str, seconds: i64) -> Value {
     with(starting("PodInitializing", seconds), init)
 }
 
-/// Returns the patch for a pod with a sidecar that runs and is not ready.
+/// Returns the patch for a pod with a sidecar that runs and is not ready, so that its hook may block the main container.
 fn with_sidecar(seconds: i64) -> Value {
     let statuses = json!([
         {"name": "pytorch", "restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}},
@@ -54,7 +54,8 @@ const WARNING: &[&str] = &["W PodNotStarting unknown"];
 #[case::download(initializing("download", 900), "Started", 890, WARNING)]
 #[case::short_download(initializing("download", 899), "Started", 889, &[])]
 #[case::wait_for_the_master(initializing("init-pytorch", 3000), "Started", 890, &[])]
-#[case::sidecar(with_sidecar(3000), "Started", 890, &[])]
+#[case::sidecar(with_sidecar(900), "Started", 890, WARNING)]
+#[case::recent_sidecar(with_sidecar(899), "Started", 890, &[])]
 #[case::another_finding(starting("ImagePullBackOff", 900), "FailedMount", 60, &["E ImagePullFails unknown"])]
 fn starts(#[case] patch: Value, #[case] reason: &str, #[case] seconds: i64, #[case] expected: &[&str]) {
     let event = event("Pod", "llama-worker-0", reason, "message", seconds);

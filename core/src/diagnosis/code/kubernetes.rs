@@ -21,8 +21,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodNotStarting,
         severity: Severity::Error,
-        proof: "phase Pending on a node, and all main containers in `ContainerCreating` or `PodInitializing` for 5 minutes, with an event `FailedMount`, `FailedAttachVolume`, `FailedMapVolume`, `FailedCreatePodSandBox`, `FailedPrepareDynamicResources` or `NetworkNotReady` of the last 10 minutes, unless a container has run or an image is pulled since; a warning without such an event, after 15 minutes; not while an init container waits for the master, or a sidecar is not ready",
-        fix: "read the event: create the Secret, volume or network that it names, or check the driver; read the log of an init container that runs: kubectl logs -c",
+        proof: "phase Pending on a node, and all main containers in `ContainerCreating` or `PodInitializing` for 5 minutes, with an event `FailedMount`, `FailedAttachVolume`, `FailedMapVolume`, `FailedCreatePodSandBox`, `FailedPrepareDynamicResources` or `NetworkNotReady` of the last 10 minutes, unless a container has run or an image is pulled since; a warning without such an event, after 15 minutes; not while an init container waits for the master, or the proxy is not ready (ProxyNotReady)",
+        fix: "read the event: create the Secret, volume or network that it names, or check the driver; read the log of an init container or sidecar that runs: kubectl logs -c",
         link: "docs/diagnose.md#podnotstarting",
     },
     Entry {

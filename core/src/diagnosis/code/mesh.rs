@@ -8,7 +8,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::SidecarOutlivesMain,
         severity: Severity::Error,
         proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs; native sidecars do not count",
-        fix: "install trainmesh's controller and label the namespace; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject",
+        fix: "install trainmesh's controller and label the namespace; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject; for a sidecar that is terminated by a port-forward, set termination.portForward: true",
         link: "docs/diagnose.md#sidecaroutlivesmain",
     },
     Entry {
@@ -21,8 +21,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::ProxyNotReady,
         severity: Severity::Error,
-        proof: "the classic proxy has run for 2 minutes with `ready: false`, while all main containers run",
-        fix: "check the proxy: kubectl logs -c istio-proxy, istioctl proxy-status",
+        proof: "the proxy has run for 2 minutes with `ready: false`, while all main containers run, or none of them has started because the kubelet waits for the startup probe of a native sidecar or the hold of a classic proxy",
+        fix: "check istiod, and the proxy: kubectl logs -c istio-proxy, istioctl proxy-status",
         link: "docs/diagnose.md#proxynotready",
     },
     Entry {

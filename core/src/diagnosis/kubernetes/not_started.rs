@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::node::silence;
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::mesh::unready_proxy;
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -81,7 +82,7 @@ impl<'a> Stalled<'a> {
         (is_stalled && silence(pod, context).is_none()).then_some(Self { pod, failure })
     }
 
-    /// Returns the init container that runs, or the state of the main container.
+    /// Returns the init container that runs, the sidecar that is not ready, or the state of the main container.
     fn evidence(&self) -> Option<Evidence> {
         let pod = self.pod;
         let init =
@@ -89,6 +90,10 @@ impl<'a> Stalled<'a> {
         if let Some(init) = init {
             let field = init.status_field("state.running");
             return Some(Evidence::new(pod.title(), field, "has not completed", init.running_since()));
+        }
+        let unready = |container: &&ContainerRecord| container.is_running() && !container.is_main && !container.ready;
+        if let Some(sidecar) = pod.containers.iter().find(unready) {
+            return Some(Evidence::new(pod.title(), sidecar.status_field("ready"), "false", sidecar.running_since()));
         }
         let (container, reason, _) = pod.waiting().find(|(container, ..)| container.is_main)?;
         Some(Evidence::new(pod.title(), container.status_field("state.waiting"), reason, pod.held_since()))
@@ -104,16 +109,13 @@ fn has_run(pod: &PodRecord) -> bool {
 /// configuration, a crash, a master that has no address, or a proxy. An init container that runs for [`LONG`] after a crash crashes
 /// no more.
 fn is_starting(pod: &PodRecord, now: Timestamp) -> bool {
-    let waits = |container: &ContainerRecord| {
-        container.starting_reason().is_some() || container.state == StateRecord::Absent && container.last.is_none()
-    };
     let is_explained = |container: &ContainerRecord| {
         let has_failed = container.last_termination().is_some_and(|termination| termination.exit_code != 0);
-        let is_awaited = container.waits_for_master() || container.kind != ContainerKind::Init && !container.ready;
         let is_stuck = matches!(container.state, StateRecord::Waiting { .. }) && container.starting_reason().is_none();
         let is_recovered = is_older(container.running_since(), LONG, now);
-        has_failed && !is_recovered || is_stuck || container.is_running() && is_awaited
+        has_failed && !is_recovered || is_stuck || container.is_running() && container.waits_for_master()
     };
     let is_pending = pod.phase == PodPhase::Pending && pod.deleted.is_none() && pod.main().next().is_some();
-    is_pending && pod.main().all(waits) && !pod.containers.iter().any(is_explained)
+    let is_starting = is_pending && pod.main().all(ContainerRecord::is_about_to_start);
+    is_starting && unready_proxy(pod).is_none() && !pod.containers.iter().any(is_explained)
 }

@@ -31,6 +31,8 @@ pub(in crate::diagnosis) struct ContainerRecord {
     pub(in crate::diagnosis) last: Option<TerminationRecord>,
     pub(in crate::diagnosis) restarts: u64,
     pub(in crate::diagnosis) ready: bool,
+    /// True if its startup probe has succeeded.
+    pub(in crate::diagnosis) started: bool,
     /// Settings of the process group.
     pub(in crate::diagnosis) rendezvous: Rendezvous,
     /// True if it serves version 2 of etcd's API; `None` if it is not etcd, or its version is unknown.
@@ -77,6 +79,7 @@ impl ContainerRecord {
             last: field("lastState").and_then(|last| TerminationRecord::read(last.get("terminated")?)),
             restarts: field("restartCount").and_then(Value::as_u64).unwrap_or_default(),
             ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
+            started: field("started").and_then(Value::as_bool).unwrap_or_default(),
             rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
             serves_etcd_v2: container.serves_etcd_v2(),
         }
@@ -95,6 +98,11 @@ impl ContainerRecord {
     pub(in crate::diagnosis) fn starting_reason(&self) -> Option<&str> {
         let StateRecord::Waiting { reason, .. } = &self.state else { return None };
         Some(&**reason).filter(|reason| self.last.is_none() && STARTING.contains(reason))
+    }
+
+    /// Returns true if it has never started, without a problem.
+    pub(in crate::diagnosis) fn is_about_to_start(&self) -> bool {
+        self.starting_reason().is_some() || self.state == StateRecord::Absent && self.last.is_none()
     }
 
     /// Returns true for an init container that waits until the name of the master resolves.

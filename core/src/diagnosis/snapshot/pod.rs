@@ -15,7 +15,7 @@ use super::transport::TransportRecord;
 use super::usage::UsageRecord;
 use crate::config::Termination;
 use crate::keys;
-use crate::lifecycle::{Completion, PodFacts, PodOverview, PodPhase, ProxyOverview, SidecarCatalog};
+use crate::lifecycle::{BlockedSidecar, Completion, PodFacts, PodOverview, PodPhase, ProxyOverview, SidecarCatalog};
 use crate::pod::{ContainerKind, Pod};
 use crate::workload::{self, PodIdentity};
 
@@ -66,6 +66,8 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) usage: UsageRecord,
     /// Names of the application containers that run and are not main containers.
     pub(in crate::diagnosis) running_sidecars: Vec<Box<str>>,
+    /// Those of them that the controller cannot terminate.
+    pub(in crate::diagnosis) blocked_sidecars: Vec<BlockedSidecar>,
     /// Time at which all main containers completed.
     pub(in crate::diagnosis) completion: Completion,
     pub(in crate::diagnosis) proxy: ProxyOverview,
@@ -90,7 +92,8 @@ impl PodRecord {
     pub(super) fn read(raw: &Value, namespace: &str, settings: &Termination, catalog: &SidecarCatalog) -> Self {
         let pod = Pod::new(raw);
         let facts = PodFacts::read(pod);
-        let PodOverview { main, completion, proxy, running_sidecars } = PodOverview::new(&facts, settings, catalog);
+        let overview = PodOverview::new(&facts, settings, catalog);
+        let PodOverview { main, completion, proxy, running_sidecars, blocked_sidecars } = overview;
         let in_list = |kind: ContainerKind| {
             let same_list = move |other: ContainerKind| other.spec_list() == kind.spec_list();
             pod.containers().filter(move |container| same_list(container.kind)).take(MAX_CONTAINERS)
@@ -129,6 +132,7 @@ impl PodRecord {
             transport: TransportRecord::read(pod, is_main),
             usage: UsageRecord::read(raw, pod),
             running_sidecars,
+            blocked_sidecars,
             completion,
             proxy,
             started: time(raw, "/status/startTime"),

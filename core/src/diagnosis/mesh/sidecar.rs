@@ -1,0 +1,83 @@
+//! Sidecars that run although the main containers have finished.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::active;
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::usage::Management;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::lifecycle::{BlockedReason, BlockedSidecar, Completion, PodPhase};
+
+/// Time after completion within which the controller terminates sidecars, with all of its retries.
+const TERMINATION: SignedDuration = SignedDuration::from_mins(1);
+
+/// Fix for pods that a label excludes: neither the controller nor `sweep` changes them.
+const EXCLUDED_FIX: &str = "\
+    the label trainmesh.dev/inject=disabled excludes the pod: remove it from the pod template, or set the label \
+    sidecar.istio.io/inject: \"false\" there";
+/// Fix for sidecars that are terminated by a port-forward, which is disabled by default.
+const FORWARD_FIX: &str = "\
+    set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; or \
+    make the container a native sidecar: in initContainers, with restartPolicy: Always";
+/// Fix for sidecars that trainmesh cannot terminate.
+const BLOCKED_FIX: &str = "\
+    trainmesh cannot terminate the container, for the reason in the evidence: make it a native sidecar (in \
+    initContainers, with restartPolicy: Always), or add an entry for it to termination.helpers";
+/// Fix for pods of which the controller should have terminated the sidecar.
+const ENABLED_FIX: &str = "\
+    the controller of trainmesh should have terminated it: check the events of the pod (ProxyEndFailed), and the \
+    controller with trainmesh doctor; until then: trainmesh sweep --apply";
+
+/// Reports pods that only their sidecars keep from completing.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
+    let outlived = active(job, |pod| outlives_main(pod, context.now));
+    if outlived.is_empty() {
+        return None;
+    }
+    let since = outlived.iter().filter_map(|pod| completed_at(pod)).min();
+    let evidence = outlived.iter().map(|pod| {
+        let names: Vec<String> = pod.running_sidecars.iter().map(|name| description(pod, name)).collect();
+        Evidence::new(pod.title(), "status.containerStatuses: running", &names.join(", "), completed_at(pod))
+    });
+    let blocked = || outlived.iter().flat_map(|pod| &pod.blocked_sidecars);
+    let recovery = if blocked().next().is_some() { Recovery::SidecarBlocked } else { Recovery::SidecarRuns };
+    let message = format!("sidecars of {} run after the main containers have finished", pod_names(&outlived));
+    let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
+        .with_evidence(evidence)
+        .with_waste(Job::held_by(&outlived, since, context.now));
+    let is_enabled = |pod: &&PodRecord| {
+        pod.usage.management == Management::Managed || context.snapshot.enabled_namespaces.contains(&*pod.namespace)
+    };
+    Some(if outlived.iter().any(|pod| pod.usage.management == Management::Excluded) {
+        diagnosis.with_fix(EXCLUDED_FIX)
+    } else if blocked().any(|sidecar| sidecar.reason == BlockedReason::PortForwardDisabled) {
+        diagnosis.with_fix(FORWARD_FIX)
+    } else if blocked().next().is_some() {
+        diagnosis.with_fix(BLOCKED_FIX)
+    } else if outlived.iter().any(is_enabled) {
+        diagnosis.with_fix(ENABLED_FIX)
+    } else {
+        diagnosis
+    })
+}
+
+/// Returns the name of a sidecar, and why trainmesh does not terminate it.
+fn description(pod: &PodRecord, name: &str) -> String {
+    match pod.blocked_sidecars.iter().find(|sidecar| *sidecar.name == *name) {
+        None => name.to_owned(),
+        Some(BlockedSidecar { reason: BlockedReason::PortForwardDisabled, .. }) => {
+            format!("{name} (needs termination.portForward: true)")
+        }
+        Some(BlockedSidecar { reason: BlockedReason::Other(reason), .. }) => format!("{name} ({reason})"),
+    }
+}
+
+fn outlives_main(pod: &PodRecord, now: Timestamp) -> bool {
+    pod.phase == PodPhase::Running && !pod.running_sidecars.is_empty() && is_older(completed_at(pod), TERMINATION, now)
+}
+
+fn completed_at(pod: &PodRecord) -> Option<Timestamp> {
+    if let Completion::Completed(at) = pod.completion { at } else { None }
+}
