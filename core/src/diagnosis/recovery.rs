@@ -108,6 +108,8 @@ recoveries! {
     DeletionStuck => No, "a pod is being deleted on a node that does not report", "the deletion ends when the node returns or is deleted";
     /// A controller has to act.
     FinalizerHeld => Unknown, "a pod is being deleted and has finalizers", "the controller of each finalizer has to remove it";
+    /// The kubelet has to act.
+    DeletionRetried => Unknown, "a pod without finalizers is being deleted, and its node reports or is not known", "the kubelet tries again, but no signal ends a process that hangs in a driver or file system";
     /// Replaced by the owner.
     DisruptedOwned => Unknown, "a pod with an owner was evicted or rejected by its node", "the owner replaces it, if its policy and its limit of failures allow that";
     /// No owner.

@@ -2,8 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Recovery;
 
-use super::objects::{ago, job_with, node, rank, with};
+use super::objects::{ago, event, job_with, node, rank, with};
 use super::{check, report};
 
 fn ready(status: &str, since: i64) -> Value {
@@ -34,12 +35,26 @@ fn deleted(seconds: i64, finalizers: Value) -> Value {
 #[rstest]
 #[case::node_gone(deleted(120, json!([])), vec![node("node-0")], &["E PodStuckTerminating no"])]
 #[case::finalizer(deleted(120, json!(["kueue.x-k8s.io/managed"])), vec![node("node-0"), node("node-1")], &["W PodStuckTerminating unknown"])]
+#[case::processes(deleted(120, json!([])), vec![node("node-0"), node("node-1")], &["W PodStuckTerminating unknown"])]
 #[case::normal_deletion(deleted(119, json!([])), vec![node("node-0"), node("node-1")], &[])]
 #[case::in_the_grace_period(deleted(-30, json!([])), vec![node("node-0"), node("node-1")], &[])]
 fn deletions(#[case] patch: Value, #[case] nodes: Vec<Value>, #[case] expected: &[&str]) {
     let mut objects = job_with(2, patch);
     objects.extend(nodes);
     check(&objects, expected);
+}
+
+/// Without a finalizer, only the kubelet can end the deletion.
+#[rstest]
+#[case::finalizer(json!(["kueue.x-k8s.io/managed"]), Recovery::FinalizerHeld, "if the node is gone")]
+#[case::processes(json!([]), Recovery::DeletionRetried, "no finalizer holds the pod")]
+fn deletions_on_a_node_that_reports(#[case] finalizers: Value, #[case] recovery: Recovery, #[case] fix: &str) {
+    let failed = event("Pod", "llama-worker-0", "FailedKillPod", "error killing pod", 100);
+    let objects = [job_with(2, deleted(120, finalizers)), vec![node("node-0"), node("node-1"), failed]].concat();
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.recovery, recovery);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    assert!(found.evidence.iter().any(|evidence| evidence.field == "FailedKillPod"), "{found:?}");
 }
 
 fn disruption(status: &str) -> Value {

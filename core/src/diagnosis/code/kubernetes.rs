@@ -154,8 +154,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodStuckTerminating,
         severity: Severity::Error,
-        proof: "`metadata.deletionTimestamp` passed 2 minutes ago; with the node that does not report, or the finalizers",
-        fix: "if the node is gone, taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute or delete it; else ask the owner of the finalizer",
+        proof: "`metadata.deletionTimestamp` passed 2 minutes ago; with the node that does not report, the finalizers, or the event `FailedKillPod`; a warning unless the node does not report",
+        fix: "if the node is gone, taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute or delete it; ask the owner of a finalizer to remove it; without both, look for processes on the node that do not end, and reboot it",
         link: "docs/diagnose.md#podstuckterminating",
     },
     Entry {

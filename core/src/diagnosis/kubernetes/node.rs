@@ -2,8 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -12,6 +13,13 @@ use crate::finding::Severity;
 const SILENCE: SignedDuration = SignedDuration::from_mins(1);
 /// Time after the grace period within which the kubelet confirms a deletion.
 const CONFIRMATION: SignedDuration = SignedDuration::from_mins(2);
+
+/// Reason of the events of the kubelet about a pod whose containers it cannot end.
+const FAILURE: &str = "FailedKillPod";
+/// Fix for pods that only the kubelet keeps.
+const KUBELET_FIX: &str = "\
+    no finalizer holds the pod, but the kubelet cannot end its processes: on the node, look at the log of the kubelet, and \
+    with dmesg and ps for a process in state D (driver, file system); if it remains, reboot the node";
 
 /// Reports pods on silent or missing nodes, and pods whose deletion does not end.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -70,16 +78,28 @@ fn stuck(job: &Job<'_>, context: &Context<'_>, terminating: &[&PodRecord]) -> Di
         Evidence::new(pod.title(), "metadata.deletionTimestamp", "the end of the grace period", pod.deleted)
     });
     let is_silent = !silent.is_empty();
-    let recovery = if is_silent { Recovery::DeletionStuck } else { Recovery::FinalizerHeld };
+    let is_held = terminating.iter().any(|pod| !pod.finalizers.is_empty());
+    let recovery = match (is_silent, is_held) {
+        (true, _) => Recovery::DeletionStuck,
+        (false, true) => Recovery::FinalizerHeld,
+        (false, false) => Recovery::DeletionRetried,
+    };
+    let failures = terminating.iter().filter_map(|pod| {
+        let is_failure = |event: &&EventRecord| &*event.reason == FAILURE && event.last >= pod.created;
+        context.pod_events(pod).iter().copied().filter(is_failure).max_by_key(|event| event.last).map(event_evidence)
+    });
     let message = format!("the deletion of {} does not end{}", pod_names(terminating), job.waiting_peers(terminating));
     let code = DiagnosisCode::PodStuckTerminating;
     let since = terminating.iter().filter_map(|pod| pod.deleted).min();
     let mut diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message)
-        .with_evidence(silent.into_iter().chain(finalizers).chain(deletions))
+        .with_evidence(silent.into_iter().chain(finalizers).chain(failures).chain(deletions))
         .with_waste(job.waste(terminating, since, context.now));
     if !is_silent {
-        // A controller may still remove its finalizer.
+        // A controller may still remove its finalizer, and the kubelet end the processes.
         diagnosis.finding.severity = Severity::Warning;
+    }
+    if recovery == Recovery::DeletionRetried {
+        diagnosis = diagnosis.with_fix(KUBELET_FIX);
     }
     diagnosis
 }
