@@ -130,10 +130,10 @@ recoveries! {
     QuotaIdle => Unknown, "Kueue admitted a job that has no pods", "the job's controller may still create them";
     /// Nobody terminates it.
     SidecarRuns => No, "the main containers have finished and a sidecar runs", "nothing terminates it: the controller of trainmesh would have within seconds";
-    /// The kubelet does not restart it.
-    ProxyLost => No, "the proxy has exited before the main containers", "its restart policy does not restart it";
     /// A method that is disabled, or none.
     SidecarBlocked => No, "the main containers have finished and a sidecar runs that trainmesh does not terminate", "its method is disabled or not known, or the kubelet would restart it";
+    /// The kubelet does not restart it.
+    ProxyLost => No, "the proxy has exited before the main containers", "its restart policy does not restart it";
     /// It may need configuration from istiod.
     ProxyStarts => Unknown, "the proxy runs and is not ready", "it becomes ready when it gets its configuration from istiod";
     /// Containers of a pod do not change.

@@ -63,6 +63,16 @@ fn the_message_names_the_missing_pods() {
     let found = &report.diagnoses[0];
     assert_eq!(found.finding.message, "worker-1 does not exist, so 3 other pods of the job wait");
     assert_eq!(found.evidence[0].value, "3, of which 2 exist");
+    assert_eq!(found.waste.map(|waste| waste.accelerator_seconds), Some(24 * 3600));
+}
+
+/// Before the newest start of a container, the pod may have existed.
+#[test]
+fn the_peers_of_a_missing_rank_wait_from_the_newest_start() {
+    let restarted =
+        json!([{"name": "pytorch", "ready": true, "restartCount": 1, "state": {"running": {"startedAt": ago(600)}}}]);
+    let found = report(&with_pod(json!({"status": {"containerStatuses": restarted}}))).diagnoses.remove(0);
+    assert_eq!(found.waste.map(|waste| waste.accelerator_seconds), Some(24 * 600));
 }
 
 #[test]

@@ -23,6 +23,15 @@ fn suspended(queue: bool) -> Value {
     with(pytorchjob(1), json!({"metadata": {"labels": labels}, "spec": {"runPolicy": {"suspend": true}}}))
 }
 
+fn finished(kind: &str) -> Value {
+    json!({"status": {"conditions": [condition(kind, "True", "R", START)]}})
+}
+
+fn cron_job() -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"namespace": "team-a", "name": "backup"},
+        "spec": {"suspend": true, "schedule": "0 1 * * *"}})
+}
+
 #[rstest]
 #[case::by_a_user(vec![suspended(false)], &["W JobSuspended no"])]
 #[case::in_a_queue(vec![suspended(true)], &["I JobSuspended unknown"])]
@@ -32,16 +41,21 @@ fn suspended(queue: bool) -> Value {
 #[case::no_longer_evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "False", "QuotaReserved", START)]))], &["I JobSuspended unknown"])]
 #[case::deactivated(vec![suspended(true), workload(false, json!([]))], &["W JobSuspended no"])]
 #[case::not_suspended(vec![pytorchjob(1)], &[])]
+#[case::succeeded(vec![with(suspended(false), finished("Succeeded"))], &[])]
+#[case::failed(vec![with(suspended(true), finished("Failed"))], &[])]
+#[case::not_succeeded(vec![with(suspended(false), finished("Running"))], &["W JobSuspended no"])]
+#[case::schedule(vec![cron_job()], &[])]
 fn suspension(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
-#[test]
-fn an_inadmissible_job_has_a_fix_of_its_own() {
-    let workload = workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)]));
+#[rstest]
+#[case::inadmissible(workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)])), "Kueue cannot admit the job: m", "correct the label kueue.x-k8s.io/queue-name")]
+#[case::deactivated(workload(false, json!([])), "the job is deactivated in Kueue", "read the condition Evicted")]
+fn fixes_for_a_queue(#[case] workload: Value, #[case] message: &str, #[case] fix: &str) {
     let found = report(&[suspended(true), workload]).diagnoses.remove(0);
-    assert_eq!(found.finding.message, "Kueue cannot admit the job: m");
-    assert!(found.finding.fix.unwrap().starts_with("correct the label kueue.x-k8s.io/queue-name"), "{found:?}");
+    assert_eq!(found.finding.message, message);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
 /// Two pods that Kueue holds by a gate, and their Workload in queue `gpu`.

@@ -182,8 +182,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::JobSuspended,
         severity: Severity::Warning,
-        proof: "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload; a note while the job waits for quota",
-        fix: "with a queue, free quota or raise the priority, or correct a queue that cannot admit the job; without one, set suspend to false",
+        proof: "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload; a note while the job waits for quota; not for CronJobs, of which it pauses the schedule, nor for workloads that have finished",
+        fix: "with a queue, free quota or raise the priority, or correct a queue that cannot admit the job, or set spec.active of its Workload to true; without one, set suspend to false",
         link: "docs/diagnose.md#jobsuspended",
     },
     Entry {

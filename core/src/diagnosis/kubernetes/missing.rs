@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older};
 use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -17,8 +18,6 @@ use crate::workload::{PodCreation, kinds_named};
 const CREATION: SignedDuration = SignedDuration::from_mins(5);
 /// Maximum number of missing pods in a message.
 const MAX_NAMES: usize = 8;
-/// Conditions of a workload that has finished.
-const FINISHED: [&str; 4] = ["Complete", "Completed", "Failed", "Succeeded"];
 /// Role of MPI jobs that may be created after all others.
 const LAUNCHER: &str = "launcher";
 
@@ -44,12 +43,13 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let (existing, expected) = (count(&|role| role.existing), count(&|role| role.expected));
     let names = join_names(missing.iter().map(|role| &role.names));
     let verb = if expected - existing == 1 { "does not exist" } else { "do not exist" };
-    let peers = job.active().filter(|pod| pod.is_rank() && pod.is_scheduled()).count();
-    let wait = if peers == 1 {
-        "1 other pod of the job waits".to_owned()
-    } else {
-        format!("{peers} other pods of the job wait")
+    let peers: Vec<&PodRecord> = job.active().filter(|pod| pod.is_rank() && pod.is_scheduled()).collect();
+    let wait = match peers.len() {
+        1 => "1 other pod of the job waits".to_owned(),
+        count => format!("{count} other pods of the job wait"),
     };
+    // Before the newest start, the job may have worked with all pods.
+    let since = peers.iter().flat_map(|pod| pod.main()).filter_map(ContainerRecord::running_since).max();
     let message = format!("{names} {verb}, so {wait}");
     let evidence = missing.iter().map(|role| {
         let MissingPods { role, existing, expected, .. } = role;
@@ -57,7 +57,11 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         Evidence::new(job.workload_name().to_string(), format!("spec: pods of {role}"), &value, workload.created)
     });
     let code = DiagnosisCode::RankMissing;
-    found.push(Diagnosis::new(code, job.workload_name(), Recovery::RankAwaited, &message).with_evidence(evidence));
+    found.push(
+        Diagnosis::new(code, job.workload_name(), Recovery::RankAwaited, &message)
+            .with_evidence(evidence)
+            .with_waste(job.waste(&peers, since, context.now)),
+    );
 }
 
 /// A role with fewer pods than requested.
@@ -75,8 +79,7 @@ fn creation(job: &Job<'_>) -> Option<PodCreation> {
 }
 
 fn is_active(workload: &WorkloadRecord) -> bool {
-    let is_finished = FINISHED.iter().any(|kind| workload.true_condition(kind).is_some());
-    workload.suspended.is_none() && !workload.is_deleted && !is_finished
+    workload.suspended.is_none() && !workload.is_deleted && !workload.is_finished()
 }
 
 fn missing(

@@ -18,10 +18,17 @@ const INADMISSIBLE: &str = "Inadmissible";
 const INADMISSIBLE_FIX: &str =
     "correct the label kueue.x-k8s.io/queue-name, or create or activate the LocalQueue and ClusterQueue that it names";
 
+const DEACTIVATED_FIX: &str = "\
+    read the condition Evicted: a limit of requeues or of time, an admission check, or a user deactivated the job; then set \
+    spec.active of its Workload to true";
+/// Kind whose suspension is the ordinary way to pause a schedule.
+const CRON_JOB: &str = "CronJob";
+
 /// Reports a suspended job, or the quota of a job without pods.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let queue = context.queue_workload(job);
-    if let Some(field) = job.workload.and_then(|workload| workload.suspended) {
+    let workload = job.workload.filter(|workload| job.kind != CRON_JOB && !workload.is_finished());
+    if let Some(field) = workload.and_then(|workload| workload.suspended) {
         found.push(suspended(job, field, queue));
     } else if let Some(queue) = queue {
         found.extend(idle_quota(job, context, queue));
@@ -43,7 +50,8 @@ pub(super) fn state(queued: Option<&QueueRecord>, name: Option<&str>) -> QueueSt
     let reserved = queued.and_then(|queued| queued.condition("QuotaReserved"));
     match queued {
         Some(queued) if !queued.active => {
-            state(Recovery::QueueDeactivated, "Kueue deactivated the job".to_owned(), Severity::Warning)
+            let message = "the job is deactivated in Kueue".to_owned();
+            QueueState { fix: Some(DEACTIVATED_FIX), ..state(Recovery::QueueDeactivated, message, Severity::Warning) }
         }
         Some(queued) if evicted(queued).is_some() => {
             let reason = evicted(queued).and_then(|condition| condition.reason.as_deref()).unwrap_or("unknown reason");

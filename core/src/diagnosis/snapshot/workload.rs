@@ -20,6 +20,8 @@ const INJECT: [&str; 2] =
     ["/metadata/labels/sidecar.istio.io~1inject", "/metadata/annotations/sidecar.istio.io~1inject"];
 /// Field with the time at which the launcher of an MPI job is created.
 const LAUNCHER_POLICY: &str = "/spec/launcherCreationPolicy";
+/// Conditions of a workload that has finished.
+const FINISHED: [&str; 4] = ["Complete", "Completed", "Failed", "Succeeded"];
 /// Maximum number of roles of a job.
 const MAX_ROLES: usize = 16;
 
@@ -121,6 +123,11 @@ impl WorkloadRecord {
     /// Returns a condition that is true.
     pub(in crate::diagnosis) fn true_condition(&self, kind: &str) -> Option<&ConditionRecord> {
         super::condition::find(&self.conditions, kind).filter(|condition| condition.is_true())
+    }
+
+    /// Returns true if a condition reports the end of the workload.
+    pub(in crate::diagnosis) fn is_finished(&self) -> bool {
+        FINISHED.iter().any(|kind| self.true_condition(kind).is_some())
     }
 }
 
