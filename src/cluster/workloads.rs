@@ -1,4 +1,4 @@
-//! Workloads that own pods, for the rule `gang`: one bounded GET for each, shared by concurrent reviews and kept for a
+//! Workloads that own pods, for the rules `gang`, `mesh.traffic` and `checkpoint`: one bounded GET for each, shared by concurrent reviews and kept for a
 //! short time.
 
 use std::collections::HashMap;

@@ -88,7 +88,7 @@ findings! {
     /// The annotation is added too late.
     Error InjectedBefore => "Istio injects before trainmesh is called, so the hold has no effect", fix "give Istio's webhook configuration a name that sorts after 0-trainmesh";
     /// The availability of the webhook affects pod creation.
-    Warning FailsClosed => "failurePolicy is Fail, so no pod can be created in opted-in namespaces while the webhook is unavailable", fix "set webhook.failurePolicy to Ignore in the chart's values, unless you want this";
+    Warning FailsClosed => "failurePolicy is Fail, so no pod can be created in opted-in namespaces, except in audit mode, while the webhook is unavailable", fix "set webhook.failurePolicy to Ignore in the chart's values, unless you want this";
 
     /// istio-aux was never installed or has been removed.
     Ok IstioAuxAbsent => "not installed";

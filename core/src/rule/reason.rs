@@ -26,7 +26,7 @@ codes! {
         NotAPod => "the object is not a valid Pod",
         /// The annotations exceed the apiserver's limit of 256 KiB, or leave no space for those of the patch and of
         /// other webhooks.
-        AnnotationsTooLarge => "the pod's annotations leave no space within the apiserver's limit of 256 KiB",
+        AnnotationsTooLarge => "the pod's annotations leave no space for other webhooks within the apiserver's limit of 256 KiB",
         /// Verification of the patch failed.
         PatchWithheld => "the patch failed verification and was withheld",
         /// Used only to explain a pod that exists.

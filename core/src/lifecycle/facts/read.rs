@@ -24,8 +24,7 @@ const DISABLE_ENVOY: &str = "DISABLE_ENVOY";
 pub(super) const AGENT_VARIABLES: [&str; 2] = [PROXY_CONFIG, DISABLE_ENVOY];
 
 impl PodFacts {
-    /// Reads the facts of `pod`. Missing and malformed fields count as absent, so that no container is terminated;
-    /// values that exceed a limit count as malformed.
+    /// Reads the facts of `pod`. Missing and malformed fields count as absent, values that exceed a limit as malformed.
     #[must_use]
     pub fn read(pod: Pod<'_>) -> Self {
         let metadata = |key: &str| pod.metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
