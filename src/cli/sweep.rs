@@ -43,7 +43,7 @@ Pods labeled trainmesh.dev/inject=disabled are listed but never changed.
 
 Exit codes:
   0  success
-  2  an error, or with --apply some pod is still stuck")]
+  2  an error, or with --apply some pod that has not opted out is still stuck")]
 pub(super) struct Arguments {
     /// Namespace to search [default: the namespace of the context]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]

@@ -36,7 +36,7 @@ pub(super) async fn supervise(context: Arc<Context>) {
 }
 
 /// Returns the pods to watch: those that the configured selector matches, and those that the webhook has labeled
-/// because of their sidecars or fabric. Empty if there is no configuration, or if both features are disabled.
+/// because of their sidecars, fabric, gang or refused rules. Empty if there is no configuration, or if both features are disabled.
 fn selections(settings: &Settings) -> Vec<Selection> {
     let Some(active) = settings.active() else { return Vec::new() };
     let (termination, fabric) = (&active.config.termination, &active.config.fabric);
