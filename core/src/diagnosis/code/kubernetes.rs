@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::ImagePullFails,
         severity: Severity::Error,
-        proof: "a container waits with reason `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError` or `RegistryUnavailable`",
+        proof: "a container waits with reason `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`, `RegistryUnavailable` or `SignatureValidationFailed`",
         fix: "read the message: correct the image name, push the image, or add the credentials to imagePullSecrets",
         link: "docs/diagnose.md#imagepullfails",
     },
@@ -140,7 +140,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodCreationFails,
         severity: Severity::Error,
-        proof: "an event `FailedCreate`, `FailedCreatePod` or `FailedDeployPodGroup` of the workload or of an object that it owns, in the last 30 minutes, while pods are missing",
+        proof: "an event `FailedCreate`, `FailedCreatePod`, `FailedDeployPodGroup`, `FailedToCreateWorkerPod` or `FailedToCreateHeadPod` of the workload or of an object that it owns, in the last 30 minutes, while pods are missing",
         fix: "read the message: raise the quota, or correct what the webhook or the Pod Security level denies",
         link: "docs/diagnose.md#podcreationfails",
     },
@@ -168,14 +168,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RejectedByNode,
         severity: Severity::Error,
-        proof: "phase Failed with reason `UnexpectedAdmissionError`, `NodeAffinity`, `NodeShutdown`, `OutOfcpu`, `OutOfmemory` or `OutOf` an extended resource; or with any other one but `DeadlineExceeded`, such as `TopologyAffinityError` or `Evicted`, on a node, if no container has started; not if a newer pod has the same role and index",
+        proof: "phase Failed with reason `UnexpectedAdmissionError`, `NodeAffinity`, `NodeShutdown`, `Preempting`, `OutOfcpu`, `OutOfmemory` or `OutOf` an extended resource; or with any other one but `DeadlineExceeded`, such as `TopologyAffinityError` or `Evicted`, on a node, if no container has started; not if a newer pod has the same role and index",
         fix: "read the message; for devices, check the device plugin on the node: it offers fewer healthy ones than the node's allocatable; delete the pod",
         link: "docs/diagnose.md#rejectedbynode",
     },
     Entry {
         code: DiagnosisCode::AcceleratorUnhealthy,
         severity: Severity::Error,
-        proof: "a condition of the node with `GPU`, `Xid`, `NVLink` or `NVSwitch` in its type has status True (for `…Healthy` and `…Ready`: False), or the key of a taint contains one of them with `error`, `fault`, `unhealthy` or `xid`",
+        proof: "a condition of the node with `GPU`, `Xid`, `NVLink` or `NVSwitch` in its type has status True (if it contains `Healthy`, `Ready` or `Ok`: False), or the key of a taint contains one of them with `error`, `fault`, `fail`, `unhealthy` or `xid`",
         fix: "cordon the node, move the job, and reset or replace the accelerator",
         link: "docs/diagnose.md#acceleratorunhealthy",
     },
@@ -189,7 +189,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::QuotaHeld,
         severity: Severity::Warning,
-        proof: "the Workload has been Admitted for 10 minutes and not Finished, and no pod of its owner exists",
+        proof: "the Workload has been Admitted for 10 minutes and not Finished, and no unfinished pod of its owner exists",
         fix: "check the events of the job; deactivate the Workload to release the quota",
         link: "docs/diagnose.md#quotaheld",
     },

@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::BootstrapUnreachable,
         severity: Severity::Error,
-        proof: "NCCL logs `Bootstrap: Using` with an address in 127.0.0.0/8 or 169.254.0.0/16, in a job of several pods",
+        proof: "NCCL logs `Bootstrap: Using` with an address in 127.0.0.0/8 or 169.254.0.0/16, or `::1`, in a job of several pods",
         fix: "set NCCL_SOCKET_IFNAME to the interface of the pod's network, such as eth0",
         link: "docs/diagnose.md#bootstrapunreachable",
     },
@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::CollectiveTimeout,
         severity: Severity::Error,
-        proof: "PyTorch logs `Watchdog caught collective operation timeout`, or Gloo `Timed out waiting …ms for recv operation to complete`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
+        proof: "PyTorch logs `Watchdog caught collective operation timeout`, or Gloo `Timed out waiting …ms for recv operation to complete` or `… send operation …`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
         fix: "look at the ranks that are behind, or that logged no time-out: an exception, a slow checkpoint or data loader, a different code path; TORCH_NCCL_TRACE_BUFFER_SIZE records the last operations",
         link: "docs/diagnose.md#collectivetimeout",
     },
