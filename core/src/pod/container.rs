@@ -1,5 +1,6 @@
 //! Containers of a pod.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
@@ -108,13 +109,24 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// Returns the literal value of environment variable `name`. As in the kubelet, the last entry wins. `None` if the
-    /// value comes from another source (`valueFrom`).
+    /// Returns the effective entry of environment variable `name`, with its index. As in the kubelet, the last entry wins.
+    pub(crate) fn env_entry(self, name: &str) -> Option<(usize, &'a Value)> {
+        let entries = json::get(self.raw, "env")?.as_array()?;
+        entries.iter().enumerate().rev().find(|(_, entry)| json::text(entry, "name") == Some(name))
+    }
+
+    /// Returns the literal value of environment variable `name`. `None` if the value comes from another source
+    /// (`valueFrom`).
     #[must_use]
     pub fn env(self, name: &str) -> Option<&'a str> {
-        let entries = json::get(self.raw, "env")?.as_array()?;
-        let entry = entries.iter().rev().find(|entry| json::text(entry, "name") == Some(name))?;
-        json::text(entry, "value")
+        json::text(self.env_entry(name)?.1, "value")
+    }
+
+    /// Returns the literal values of all environment variables. `None` is a value from another source.
+    pub(crate) fn env_values(self) -> BTreeMap<&'a str, Option<&'a str>> {
+        let entries = json::items(self.raw, "env");
+        // A later entry replaces an earlier one, as in `env_entry`.
+        entries.filter_map(|entry| Some((json::text(entry, "name")?, json::text(entry, "value")))).collect()
     }
 
     /// Returns the names of the environment variables, in the order of the pod.

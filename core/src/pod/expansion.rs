@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::Container;
-use crate::json;
 
 /// Maximum length of an expanded text in bytes: a host name with a port.
 const MAX_TEXT: usize = 512;
@@ -54,14 +53,9 @@ impl<'a> Expansion<'a> {
         if expanded.len() > MAX_TEXT { Cow::Borrowed(text) } else { Cow::Owned(expanded) }
     }
 
-    /// Returns the literal value of variable `name`, as [`Container::env`] does.
+    /// Returns the literal value of variable `name`.
     fn value(&self, name: &str) -> Option<&'a str> {
-        let index = || {
-            let entries = json::items(self.container.raw(), "env");
-            let entry = |entry| Some((json::text(entry, "name")?, json::text(entry, "value")));
-            entries.filter_map(entry).collect()
-        };
-        self.values.get_or_init(index).get(name).copied().flatten()
+        self.values.get_or_init(|| self.container.env_values()).get(name).copied().flatten()
     }
 }
 

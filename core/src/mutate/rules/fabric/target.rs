@@ -201,9 +201,9 @@ impl<'a> TargetContainer<'a> {
         json::items(self.container.raw(), field)
     }
 
-    /// Returns the effective entry of environment variable `name`, which is the last one.
+    /// Returns the effective entry of environment variable `name`.
     pub(super) fn env(&self, name: &str) -> Option<&'a Value> {
-        self.items("env").filter(|entry| json::text(entry, "name") == Some(name)).last()
+        self.container.env_entry(name).map(|(_, entry)| entry)
     }
 
     /// Returns the requested amount of `resource`: its limit, else its request. 0 if that is not a quantity.
