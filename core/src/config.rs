@@ -51,7 +51,7 @@ pub use update::ConfigUpdate;
 
 pub use document::{API_VERSION, KIND};
 pub use tree::MAX_TEXT;
-pub use values::{HELM_VALUES, LostProfiles, Values, contains_values, parse_values};
+pub use values::{HELM_VALUES, LostProfiles, ValuesFacts, contains_values, parse_values};
 pub use written_profile::written_profile;
 
 use document::Document;

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
-use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, Values};
+use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, ValuesFacts};
 use trainmesh_core::printable::Printable;
 
 /// A test compares the file with the schema that the types generate: the generator takes more space than its output.
@@ -67,14 +67,6 @@ enum Command {
     },
 }
 
-/// State of Helm values.
-struct ValuesState {
-    /// True if a file has the section `config`.
-    has_section: bool,
-    /// Profiles of a file that are lost because a later file has its own list.
-    lost_profiles: Vec<LostProfiles>,
-}
-
 /// Problems of files, each with the index of its file.
 type Problems = Vec<(usize, Problem)>;
 
@@ -105,7 +97,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             report_lost_profiles(&names, values.as_ref().map_or(&[], |values| &values.lost_profiles));
             let (state, rest) = match values {
                 None => ("valid", ""),
-                Some(ValuesState { has_section: true, .. }) => ("section config is valid", OTHER_VALUES),
+                Some(ValuesFacts { has_section: true, .. }) => ("section config is valid", OTHER_VALUES),
                 Some(_) => ("no section config, so the defaults apply", OTHER_VALUES),
             };
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
@@ -210,16 +202,15 @@ pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Config
     Ok(parsed.ok().map(|(configuration, _)| configuration))
 }
 
-/// Parses a configuration, or one or more files of Helm values, whose state is also returned. Each problem has the index of its text.
-fn parse(texts: &[String]) -> Result<(Configuration, Option<ValuesState>), Problems> {
+/// Parses a configuration, or one or more files of Helm values, whose facts are also returned. Each problem has the index of its text.
+fn parse(texts: &[String]) -> Result<(Configuration, Option<ValuesFacts>), Problems> {
     if let [text] = texts
         && !config::contains_values(text)
     {
         let in_file = |problems: Vec<Problem>| problems.into_iter().map(|problem| (0, problem)).collect();
         return Configuration::parse(text).map(|configuration| (configuration, None)).map_err(in_file);
     }
-    let Values { configuration, has_section, lost_profiles } = config::parse_values(texts)?;
-    Ok((configuration, Some(ValuesState { has_section, lost_profiles })))
+    config::parse_values(texts).map(|(configuration, values)| (configuration, Some(values)))
 }
 
 /// Returns the names of files for messages.

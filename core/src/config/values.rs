@@ -34,11 +34,9 @@ pub const HELM_VALUES: [&str; 20] = [
 /// Bits of a line of merged files below the index of the file. A text of 2 MiB has fewer than 2^32 lines.
 const LINE_BITS: u32 = 32;
 
-/// The configuration in files of values.
+/// Facts about files of values, besides the configuration in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Values {
-    /// Configuration.
-    pub configuration: Configuration,
+pub struct ValuesFacts {
     /// True if a file has the section `config`.
     pub has_section: bool,
     /// Profiles of files that are lost because a later file has its own list, in the order of the files.
@@ -67,7 +65,7 @@ pub fn contains_values(text: &str) -> bool {
 ///
 /// # Errors
 /// Returns all problems, each with the index of its text.
-pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
+pub fn parse_values(texts: &[String]) -> Result<(Configuration, ValuesFacts), Vec<(usize, Problem)>> {
     let mut problems = Vec::new();
     let mut merged = Tree::empty();
     let mut lists = Vec::new();
@@ -87,7 +85,7 @@ pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
     let has_section = section(merged.root()).is_some();
     let configuration =
         read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
-    Ok(Values { configuration, has_section, lost_profiles: lost_profiles(lists) })
+    Ok((configuration, ValuesFacts { has_section, lost_profiles: lost_profiles(lists) }))
 }
 
 /// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.
@@ -208,7 +206,7 @@ mod tests {
     #[case::syntax(&["config: {}", "\nconfig: ["], Err(&["1:2: "][..]))]
     fn merges_as_helm_does(#[case] texts: &[&str], #[case] expected: Result<bool, &[&str]>) {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        let found = parse_values(&texts).map(|values| values.configuration.mesh.hold).map_err(|problems| {
+        let found = parse_values(&texts).map(|(configuration, _)| configuration.mesh.hold).map_err(|problems| {
             let text = |(file, problem): &(usize, Problem)| match problem.line {
                 Some(line) => format!("{file}:{line}: {}", problem.field),
                 None => format!("{file}: {}", problem.field),
@@ -230,7 +228,7 @@ mod tests {
             format!("config: {{fabric: {{profiles: [{}]}}}}", profiles.join(", "))
         };
         let texts: Vec<String> = lists.iter().map(text).collect();
-        let lost = parse_values(&texts).unwrap().lost_profiles;
+        let lost = parse_values(&texts).unwrap().1.lost_profiles;
         let lost: Vec<String> =
             lost.iter().map(|lost| format!("{} of {} by {}", lost.names.join(","), lost.file, lost.by)).collect();
         assert_eq!(lost, expected);
