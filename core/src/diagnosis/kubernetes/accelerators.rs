@@ -3,7 +3,7 @@
 //! There is no standard for the names: node-problem-detector, GKE, EKS and NVIDIA's monitors each have their own.
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::Job;
+use crate::diagnosis::job::{Job, verb};
 use crate::diagnosis::snapshot::node::NodeRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
@@ -31,9 +31,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
     let mut nodes: Vec<&str> = evidence.iter().map(|(node, _)| *node).collect();
     nodes.dedup();
-    let verb = if nodes.len() == 1 { "reports" } else { "report" };
+    let report = verb(nodes.len(), "reports", "report");
     let nodes = join_names(nodes);
-    let message = format!("{nodes} {verb} an unhealthy accelerator");
+    let message = format!("{nodes} {report} an unhealthy accelerator");
     let code = DiagnosisCode::AcceleratorUnhealthy;
     let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::DeviceUnhealthy, &message);
     found.push(diagnosis.with_evidence(evidence.into_iter().map(|(_, evidence)| evidence)));

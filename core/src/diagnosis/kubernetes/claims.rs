@@ -1,7 +1,7 @@
 //! Claims for devices by which pods do not get a node.
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::claim::ClaimReference;
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -42,8 +42,8 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRe
         (false, false) => "ResourceClaims that have no device".to_owned(),
     };
     let pods: Vec<&PodRecord> = waiting.iter().map(|(pod, _)| *pod).collect();
-    let verb = if pods.len() == 1 { "waits" } else { "wait" };
-    let message = format!("{} {verb} for {claims}{}", pod_names(&pods), job.waiting_peers(&pods));
+    let wait = verb(pods.len(), "waits", "wait");
+    let message = format!("{} {wait} for {claims}{}", pod_names(&pods), job.waiting_peers(&pods));
     let evidence = waiting.iter().map(|(pod, problem)| problem.evidence(pod));
     let condition = pods.iter().find_map(|pod| {
         let condition = pod.condition("PodScheduled")?;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -38,8 +38,8 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         Evidence::new(pod.title(), field, &value, last.and_then(|last| last.finished))
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
-    let message = format!("{} crash again and again{}", pod_names(&pods), job.waiting_peers(&pods));
-    let message = if pods.len() == 1 { message.replacen(" crash ", " crashes ", 1) } else { message };
+    let crash = verb(pods.len(), "crashes", "crash");
+    let message = format!("{} {crash} again and again{}", pod_names(&pods), job.waiting_peers(&pods));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
         .with_evidence(evidence)
         .with_waste(job.waste(&pods, since, context.now));
@@ -62,9 +62,9 @@ pub(super) fn check_memory(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
         pods.dedup_by_key(|pod| &pod.name);
         let is_restarted = killed.iter().all(|killed| killed.container.policy != RestartPolicy::Never);
         let recovery = if is_restarted { Recovery::MemoryRestarted } else { Recovery::MemoryEnded };
-        let verb = if pods.len() == 1 { "exceeded its memory limit" } else { "exceeded their memory limits" };
+        let exceeded = verb(pods.len(), "exceeded its memory limit", "exceeded their memory limits");
         let end = if runs_again { String::from(" and runs again") } else { job.waiting_peers(&pods) };
-        let message = format!("{} {verb}{end}", pod_names(&pods));
+        let message = format!("{} {exceeded}{end}", pod_names(&pods));
         let evidence = killed.iter().map(|killed| killed.evidence());
         let since: Option<Timestamp> = killed.iter().filter_map(|killed| killed.termination.finished).min();
         let mut diagnosis =

@@ -1,7 +1,7 @@
 //! Pods that were evicted, or rejected by the kubelet of their node.
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::PodPhase;
@@ -25,8 +25,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             let (value, time) = disruption(pod)?;
             Some(Evidence::new(pod.title(), format!("status.conditions[{DISRUPTION}]"), &value, time))
         });
-        let verb = if disrupted.len() == 1 { "was" } else { "were" };
-        let message = format!("{} {verb} evicted{}", pod_names(&disrupted), job.waiting_peers(&disrupted));
+        let were = verb(disrupted.len(), "was", "were");
+        let message = format!("{} {were} evicted{}", pod_names(&disrupted), job.waiting_peers(&disrupted));
         found.push(report(DiagnosisCode::PodDisrupted, job, context, &disrupted, &message).with_evidence(evidence));
     }
     let rejected = job.not_replaced(is_rejected);
@@ -36,12 +36,12 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             let value = pod.message.as_deref().map_or_else(|| reason.to_owned(), |text| format!("{reason}: {text}"));
             Evidence::new(pod.title(), "status.reason", &value, pod.created)
         });
-        let verb = if rejected.len() == 1 { "was" } else { "were" };
+        let were = verb(rejected.len(), "was", "were");
         let node = rejected.iter().find_map(|pod| pod.node.as_deref()).unwrap_or("their node");
         let peers = job.waiting_peers(&rejected);
         let is_evicted = |pod: &&PodRecord| pod.reason.as_deref() == Some(EVICTED);
         let action = if rejected.iter().all(is_evicted) { "evicted" } else { "rejected" };
-        let message = format!("{} {verb} {action} by the kubelet of {node}{peers}", pod_names(&rejected));
+        let message = format!("{} {were} {action} by the kubelet of {node}{peers}", pod_names(&rejected));
         found.push(report(DiagnosisCode::RejectedByNode, job, context, &rejected, &message).with_evidence(evidence));
     }
 }

@@ -1,7 +1,7 @@
 //! Pods that a scheduling gate holds.
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -21,7 +21,7 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord])
     let is_queued = gate_names.iter().all(|gate| gate.starts_with(KUEUE));
     let queued = context.queue_workload(job).filter(|_| is_queued);
     let names = pod_names(gated);
-    let held = if gated.len() == 1 { "is held" } else { "are held" };
+    let held = verb(gated.len(), "is held", "are held");
     let message = format!("{names} {held} by the scheduling {noun} {}", join_names(&gate_names));
     let evidence =
         gated.iter().map(|pod| Evidence::new(pod.title(), "spec.schedulingGates", &pod.gates.join(", "), pod.created));

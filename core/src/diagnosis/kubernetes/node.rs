@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::diagnosis::context::{Context, event_evidence};
-use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -38,9 +38,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
     let pods: Vec<&PodRecord> = lost.iter().map(|(pod, _)| *pod).collect();
     let since: Option<Timestamp> = lost.iter().filter_map(|(_, evidence)| evidence.time).min();
-    let (verb, their) = if pods.len() == 1 { ("is", "a node") } else { ("are", "nodes") };
-    let message =
-        format!("{} {verb} on {their} that left or does not report{}", pod_names(&pods), job.waiting_peers(&pods));
+    let are_on = verb(pods.len(), "is on a node", "are on nodes");
+    let message = format!("{} {are_on} that left or does not report{}", pod_names(&pods), job.waiting_peers(&pods));
     let code = DiagnosisCode::NodeNotReporting;
     let recovery = if shrinks(job, &pods) { Recovery::NodeShrinks } else { Recovery::NodeSilent };
     found.push(

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::node::silence;
 use crate::diagnosis::context::{Context, event_evidence};
-use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::mesh::unready_proxy;
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
 use crate::diagnosis::snapshot::event::EventRecord;
@@ -50,7 +50,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let failures = || stalled.iter().filter_map(|stalled| stalled.failure).map(event_evidence);
     let has_failed = failures().next().is_some();
     let recovery = if has_failed { Recovery::StartRetried } else { Recovery::StartTakesLong };
-    let has = if pods.len() == 1 { "has" } else { "have" };
+    let has = verb(pods.len(), "has", "have");
     let message = format!("{} {has} a node and {has} not started{}", pod_names(&pods), job.waiting_peers(&pods));
     // Peers of a pod that replaces another one have worked before.
     let since = pods.iter().filter_map(|pod| pod.created).min();

@@ -72,8 +72,8 @@ fn missing_device<'a>(pod: &'a PodRecord, context: &Context<'_>) -> Option<&'a s
 fn no_device(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord], device: &str) -> Diagnosis {
     let requests = |pod: &&&PodRecord| pod.devices.iter().any(|requested| **requested == *device);
     let pods: Vec<&PodRecord> = unscheduled.iter().filter(requests).copied().collect();
-    let verb = if pods.len() == 1 { "requests" } else { "request" };
-    let message = format!("{} {verb} {device}, which no node offers{}", pod_names(&pods), job.waiting_peers(&pods));
+    let request = verb(pods.len(), "requests", "request");
+    let message = format!("{} {request} {device}, which no node offers{}", pod_names(&pods), job.waiting_peers(&pods));
     let evidence = pods.iter().map(|pod| {
         let condition = pod.condition("PodScheduled");
         let value = condition.map_or_else(|| device.to_owned(), ConditionRecord::summary);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::job_logs::{JobLogs, PodLog, names};
+use crate::diagnosis::job::verb;
 use crate::diagnosis::snapshot::log::{NetworkRecord, Quote};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
@@ -38,9 +39,8 @@ fn check_library(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Di
 fn check_tcp(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagnosis>) {
     let Some(first) = affected.first() else { return };
     let requested = first.pod.transport.requested.as_ref().map_or("", |(_, value)| value);
-    let verb =
-        if affected.len() == 1 { "uses TCP, although the pod requests" } else { "use TCP, although the pods request" };
-    let message = format!("{} {verb} RDMA ({requested})", names(affected));
+    let use_tcp = verb(affected.len(), "uses TCP, although the pod requests", "use TCP, although the pods request");
+    let message = format!("{} {use_tcp} RDMA ({requested})", names(affected));
     let evidence = affected.iter().flat_map(|rank| {
         let variable = rank.pod.transport.disabled.map(|name| {
             Evidence::new(rank.pod.title(), format!("spec.containers[].env[{name}]"), "disables RDMA", None)
