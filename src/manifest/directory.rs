@@ -11,7 +11,7 @@ use super::kustomize_patches::KustomizePatches;
 use super::pattern::Pattern;
 use super::source::{NOT_A_FILE, Source};
 
-/// Extensions of manifests in a directory, as in kubectl. A file that is given explicitly can have any extension.
+/// Extensions of manifests and dumps in a directory, as in kubectl. A file that is given explicitly can have any extension.
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 /// Maximum nesting of directories. It bounds the recursion into a directory that is bind-mounted into itself.
 const MAX_DEPTH: usize = 64;

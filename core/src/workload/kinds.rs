@@ -1,4 +1,4 @@
-//! All workload kinds, one file each, and the search for the kind of a manifest. `training_operator` and `mpi` contain the shared code of related kinds.
+//! The supported workload kinds, one file each. `training_operator` and `mpi` contain the shared code of related kinds.
 
 use super::WorkloadKind;
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cli::{print_error, print_note, print_warning, stderr};
-use crate::manifest::{InputError, Inputs};
+use crate::manifest::{InputError, Inputs, has_extension};
 use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG, UnassignedLog};
 use trainmesh_core::manifest::encoding::bom_length;
 use trainmesh_core::manifest::{Document, DocumentError};
@@ -20,8 +20,6 @@ use trainmesh_core::manifest::{Document, DocumentError};
 const DEFAULT_NAMESPACE: &str = "default";
 /// Extension of logs.
 const LOG: &str = "log";
-/// Extensions of dumps.
-const DUMPS: [&str; 3] = ["json", "yaml", "yml"];
 /// End of the error about a document that is no object, such as a table of kubectl.
 const NO_OBJECT: &str = "found a string";
 /// End of the names of logs that are not read.
@@ -172,11 +170,6 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
         print_note(stderr, format_args!("{repeats} {noun} {verb} in the input more than once: {rule}"));
     }
     Ok(Dump { snapshot, errors, has_manifests, lacks_logs: false })
-}
-
-/// Returns true if a path has the extension of a dump.
-fn has_extension(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| DUMPS.iter().any(|known| extension == *known))
 }
 
 /// Returns the probable reason why a file is no dump.
