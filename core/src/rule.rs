@@ -6,6 +6,7 @@ mod reason;
 mod record;
 
 pub use id::RuleId;
+pub(crate) use outcome::Note;
 pub use outcome::{RuleOutcome, Verdict};
 pub use reason::Reason;
 pub use record::{Refusal, applied_rules};

@@ -112,6 +112,14 @@ impl Profile {
         matches!(self.transport, Transport::Ib | Transport::Roce | Transport::Efa | Transport::Gib)
     }
 
+    /// Returns true if the profile adds RDMA adapters to pods, by resources, claims or networks. Adapters of a pod's own would
+    /// then be a second set.
+    #[must_use]
+    pub fn adds_adapters(&self) -> bool {
+        let by_resource = self.resources.iter().any(|resource| !resource.opt_in) || self.dra.extended_resource.is_some();
+        self.is_rdma() && (by_resource || !self.dra.claims.is_empty() || self.attaches_networks())
+    }
+
     /// Returns true if the profile attaches networks of Multus or GKE to pods.
     #[must_use]
     pub fn attaches_networks(&self) -> bool {

@@ -182,6 +182,12 @@ impl<'a> PodClaim<'a> {
         Ok(requests.iter().flat_map(|request| &request.devices))
     }
 
+    /// Returns true if `name` is a name of the claim within the pod.
+    #[must_use]
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+
     /// Returns true if `container` refers to the claim or to one of its requests.
     #[must_use]
     pub fn is_used_by(&self, container: Container<'a>) -> bool {

@@ -24,13 +24,15 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
         rule.outcome == Verdict::Refused && !has_own_check
     };
     for rule in rules.iter().filter(is_reported) {
-        let field = rule.field.as_deref().unwrap_or(POD);
         let (name, reason) = (rule.rule.name(), rule.reason.code());
+        let mut report = |field: &Option<String>, text: &str| {
+            findings.push(field.as_deref().unwrap_or(POD), format!("{name} is refused: {reason}: {text}"));
+        };
         if rule.notes.is_empty() {
-            findings.push(field, format!("{name} is refused: {reason}: {}", rule.message));
+            report(&rule.field, &rule.message);
         }
         for note in &rule.notes {
-            findings.push(field, format!("{name} is refused: {reason}: {note}"));
+            report(&note.field, &note.text);
         }
     }
 }
@@ -39,7 +41,7 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
 pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let rules = context.input.rules.iter().filter(|rule| rule.reason == Reason::SidecarNotTerminated);
     for note in rules.flat_map(|rule| &rule.notes) {
-        findings.push(CONTAINERS, format!("the pod may never complete: {note}"));
+        findings.push(CONTAINERS, format!("the pod may never complete: {}", note.text));
     }
 }
 

@@ -13,6 +13,7 @@ pub use mesh::consequence::is_consequence;
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};
+use crate::rule::Note;
 use crate::scope::Mode;
 
 /// A mutation rule.
@@ -54,8 +55,8 @@ pub(super) struct RuleDecision {
     /// JSON pointer of the field that the decision is about.
     pub(super) field: Option<String>,
     pub(super) warnings: Vec<String>,
-    /// Notes about the parts of a profile.
-    pub(super) notes: Vec<String>,
+    /// Notes about the parts of a profile, or about each of several conflicts.
+    pub(super) notes: Vec<Note>,
     /// Entry in the annotation `trainmesh.dev/applied`, if it differs from the rule's name.
     pub(super) marker: Option<String>,
 }
@@ -106,8 +107,8 @@ impl RuleDecision {
         self
     }
 
-    fn with_notes(mut self, notes: Vec<String>) -> Self {
-        self.notes = notes;
+    fn with_notes(mut self, notes: impl IntoIterator<Item = impl Into<Note>>) -> Self {
+        self.notes = notes.into_iter().map(Into::into).collect();
         self
     }
 

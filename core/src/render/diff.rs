@@ -47,7 +47,7 @@ impl<W: Write> Diff<W> {
             let text = self.options.layout.wrap(&text, width + 11, INDENT);
             writeln!(self.out, "  {name:<width$} {style}{verdict:<7}{style:#} {text}")?;
             for part in &rule.notes {
-                let part = self.options.layout.wrap(&Printable(part).to_string(), INDENT, INDENT + 2);
+                let part = self.options.layout.wrap(&Printable(&part.text).to_string(), INDENT, INDENT + 2);
                 writeln!(self.out, "    {part}")?;
             }
         }

@@ -53,7 +53,7 @@ impl<W: Write> Explain<W> {
                 INDENT
             };
             for part in &rule.notes {
-                let part = layout.wrap(&Printable(part).to_string(), indent, indent + 2);
+                let part = layout.wrap(&Printable(&part.text).to_string(), indent, indent + 2);
                 writeln!(self.out, "{:indent$}{part}", "")?;
             }
             if let Some(field) = &rule.field {

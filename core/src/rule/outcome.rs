@@ -17,9 +17,19 @@ pub struct RuleOutcome {
     pub message: String,
     /// JSON pointer of the field that the decision is about.
     pub field: Option<String>,
-    /// Notes about the parts of a profile: added, kept, skipped, found. `message` includes them.
+    /// Notes about the parts of a profile: added, kept, skipped, found; or about each of several conflicts. `message`
+    /// includes them.
     #[serde(skip)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+}
+
+/// A part of a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Text of the note.
+    pub text: String,
+    /// JSON pointer of the field that the note is about, if there is one.
+    pub field: Option<String>,
 }
 
 /// Verdict of a rule.
@@ -50,9 +60,9 @@ impl RuleOutcome {
     }
 
     /// Adds notes about the parts of a profile.
-    pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Self {
+    pub(crate) fn with_notes(mut self, notes: Vec<Note>) -> Self {
         if !notes.is_empty() {
-            self.message = format!("{}: {}", self.message, notes.join("; "));
+            self.message = format!("{}: {}", self.message, joined(&notes));
         }
         self.notes = notes;
         self
@@ -67,9 +77,20 @@ impl RuleOutcome {
     /// Returns the message without the notes about the parts.
     #[must_use]
     pub fn summary(&self) -> &str {
-        let notes = self.notes.join("; ");
+        let notes = joined(&self.notes);
         self.message.strip_suffix(&notes).map_or(&self.message, |summary| summary.trim_end_matches(": "))
     }
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self { text, field: None }
+    }
+}
+
+/// Returns the texts of `notes` as one text.
+fn joined(notes: &[Note]) -> String {
+    notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 impl Verdict {

@@ -135,6 +135,13 @@ fn manifest_with(id: &str) -> String {
     &["FP046 W fabric is refused: FabricGuarded: "],
     ""
 )]
+#[case::refusal_at_the_field(
+    &["lint", "-f", "-", "--fabric", "ib-shared"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: i\n    env:\n    - {name: NCCL_NET, value: Socket}\n    resources: {limits: {nvidia.com/gpu: 8}}\n",
+    0,
+    &["FP046 W fabric is refused: FabricContradicted: ", "stdin:9 /spec/containers/0/env/0\n"],
+    ""
+)]
 #[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]
 #[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and Gloo", "W: 2, I: 1"], "")]
 #[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and Gloo"], "")]

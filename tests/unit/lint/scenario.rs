@@ -165,7 +165,7 @@ impl Scenario {
 
     /// Adds the decision of a rule that was applied, with a note.
     pub fn decided_with(mut self, rule: RuleId, reason: Reason, note: &str) -> Self {
-        let notes = vec![note.to_owned()];
+        let notes = vec![note.to_owned().into()];
         let (outcome, message) = (Verdict::Applied, reason.text().to_owned());
         self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, notes });
         self

@@ -3,6 +3,7 @@
 mod claims;
 mod cluster_view;
 mod delivery;
+mod fields;
 mod invariants;
 mod limits;
 mod parts;
@@ -95,6 +96,11 @@ impl Scenario {
 
 fn fabric(outcome: &Outcome) -> &RuleOutcome {
     outcome.rules.iter().find(|outcome| outcome.rule == RuleId::Fabric).unwrap()
+}
+
+/// Returns the notes about the parts of the profile, one in a line.
+fn notes(outcome: &Outcome) -> String {
+    fabric(outcome).notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 fn decision(outcome: &Outcome) -> String {

@@ -28,6 +28,8 @@ mod suggestion;
 mod target;
 mod volumes;
 
+use std::iter;
+
 use super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
 use crate::config::ProfileEntry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
@@ -36,6 +38,7 @@ use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{Plan, Reason, Verdict};
+use crate::rule::Note;
 use planner::{Conflict, Planner};
 use selection::{Selection, select};
 use target::{MAX_TARGETS, Targets, Uncertainty, requests, targets};
@@ -48,8 +51,9 @@ const MAX_CONFLICTS: usize = 8;
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     let mut decision = decide_profile(context, plan);
-    if decision.verdict == Verdict::Refused && decision.field.is_none() && context.pod.label(keys::FABRIC).is_some() {
-        decision.field = Some(label_pointer(keys::FABRIC));
+    if decision.verdict == Verdict::Refused && context.pod.label(keys::FABRIC).is_some() {
+        let fields = iter::once(&mut decision.field).chain(decision.notes.iter_mut().map(|note| &mut note.field));
+        fields.filter(|field| field.is_none()).for_each(|field| *field = Some(label_pointer(keys::FABRIC)));
     }
     decision
 }
@@ -223,14 +227,15 @@ fn too_many_targets(name: &str) -> RuleDecision {
 fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision {
     let reason = if cause.is_guard { Reason::FabricGuarded } else { Reason::FabricContradicted };
     let warning = |conflict: &Conflict| format!("fabric {name} not applied: {conflict}");
-    if conflicts.len() < 2 {
-        let mut decision = RuleDecision::refused(reason, format!("{name}: {cause}"), warning(cause));
-        decision.field.clone_from(&cause.field);
+    let is_only = conflicts.len() < 2;
+    let detail = if is_only { cause.to_string() } else { format!("{} conflicts", conflicts.len()) };
+    let mut decision = RuleDecision::refused(reason, format!("{name}: {detail}"), warning(cause));
+    decision.field.clone_from(&cause.field);
+    if is_only {
         return decision;
     }
-    let decision = RuleDecision::refused(reason, format!("{name}: {} conflicts", conflicts.len()), warning(cause));
     let listed = conflicts.iter().take(MAX_CONFLICTS);
     let others = listed.clone().skip(1).map(warning);
-    let notes = listed.map(ToString::to_string).collect();
+    let notes = listed.map(|conflict| Note { text: conflict.to_string(), field: conflict.field.clone() });
     others.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }

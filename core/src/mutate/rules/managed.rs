@@ -39,7 +39,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         };
     }
     let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));
-    let notes = blocked.iter().map(described).collect();
+    let notes = blocked.iter().map(described);
     let decision = RuleDecision::new(Verdict::Refused, Reason::SidecarNotTerminated);
     warnings.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Scenario, decision, fabric, patched, pod, with};
+use super::{Scenario, decision, notes, patched, pod, with};
 
 const SETTINGS: &str =
     "transport: ib\nenv: [{name: NCCL_IB_HCA, value: \"=mlx5_0\"}, {name: UCX_TLS, value: tcp, via: env}]";
@@ -59,7 +59,7 @@ fn delivers_settings(
     let after = patched(&outcome, &pod);
     let expected: Vec<String> = env.iter().map(|entry| (*entry).to_owned()).collect();
     assert_eq!(delivered(&after), (expected, conf, at));
-    let parts = fabric(&outcome).notes.join("\n");
+    let parts = notes(&outcome);
     assert!(parts.contains(part), "{parts}");
     assert!(scenario.run(&after).patch.is_empty(), "not idempotent: {:#?}", scenario.run(&after).patch);
 }
@@ -85,7 +85,7 @@ fn interfaces_of_the_pod_network_are_left_out_with_host_network(
     let (delivered, conf, _) = delivered(&after);
     assert_eq!(delivered, env);
     assert!(!conf.unwrap_or_default().contains("IFNAME"), "{conf:?}");
-    let notes = fabric(&outcome).notes.join("\n");
+    let notes = notes(&outcome);
     assert!(notes.contains(note), "{notes}");
     assert!(scenario.run(&after).patch.is_empty());
 }

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_testing::marks::changes_more_than_marks;
 
-use super::{Scenario, decision, fabric, patched, pod, with};
+use super::{Scenario, decision, fabric, notes, patched, pod, with};
 
 const ADDED: &str = "applied FabricAdded";
 const REFUSED: &str = "refused FabricContradicted";
@@ -102,7 +102,7 @@ fn applies_or_refuses_each_part(
     assert_eq!(decision(&outcome), expected, "{:#?}", fabric(&outcome));
     let after = patched(&outcome, &pod);
     assert_eq!(after.pointer(at.0).unwrap_or(&Value::Null), &at.1, "{after:#}");
-    let text = fabric(&outcome).notes.join("\n") + &outcome.warnings.join("\n");
+    let text = notes(&outcome) + &outcome.warnings.join("\n");
     assert!(text.contains(part), "{text}");
     assert!(outcome.warnings.iter().all(|warning| warning.len() <= 120), "{:?}", outcome.warnings);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);

@@ -13,7 +13,7 @@ use trainmesh_core::mutate::{Snapshot, mutate};
 use trainmesh_testing::snapshot::snapshot;
 
 use self::pods::*;
-use super::{decision, fabric, patched};
+use super::{decision, fabric, notes, patched};
 
 const ADDED: &str = "applied FabricAdded";
 const REFUSED: &str = "refused FabricContradicted";
@@ -105,7 +105,7 @@ fn leaves_a_vendors_pod_unharmed(
     let facts = Snapshot { cluster: ClusterView::default(), ..snapshot(&labels, &config) };
     let outcome = mutate(&pod, &facts);
     assert_eq!(decision(&outcome), expected, "{:#?}", fabric(&outcome));
-    let text = fabric(&outcome).notes.join("\n") + &outcome.warnings.join("\n");
+    let text = notes(&outcome) + &outcome.warnings.join("\n");
     assert!(text.contains(part), "{text}");
     let after = patched(&outcome, &pod);
     for (pointer, of) in DEVICES {

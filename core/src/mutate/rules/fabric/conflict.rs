@@ -1,14 +1,13 @@
 //! Detects user settings that conflict with a profile: devices of another fabric, or another transport.
 
-use serde_json::Value;
-
 use super::claimed::{class_devices, suits};
 use super::planner::Planner;
-use super::target::requests;
+use super::target::{requests, resource_path};
 use super::{dra, machines};
 use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
+use crate::json;
 use crate::pod::Container;
 
 pub(super) fn check(planner: &mut Planner<'_>) {
@@ -18,17 +17,17 @@ pub(super) fn check(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     let mut found = Vec::new();
     for target in &planner.targets {
-        let literal = |name: &str| target.env(name)?.get("value").and_then(Value::as_str);
         let container = target.container.name();
         let contradictions = Transport::DECISIVE.iter().filter_map(|name| {
-            let value = literal(name)?;
+            let (index, entry) = target.container.env_entry(name)?;
+            let value = json::text(entry, "value")?;
             let problem = profile.transport.contradiction(name, value)?;
-            Some(format!("{name}={value} in {container} {problem}"))
+            Some((target.path(["env", &index.to_string()]), format!("{name}={value} in {container} {problem}")))
         });
         found.extend(contradictions);
     }
-    for problem in found {
-        planner.add_conflict(problem, "remove it");
+    for (pointer, problem) in found {
+        planner.add_conflict_at(pointer, problem, "remove it");
     }
 }
 
@@ -54,11 +53,12 @@ fn check_devices(planner: &mut Planner<'_>) {
     let profiles = planner.context.snapshot.config.fabric.profiles.all();
     let is_known = class_devices(view, resource).is_some()
         || profiles.values().any(|entry| entry.profile.requests_resource(resource));
+    let path = resource_path(container, resource);
     if is_known {
         let problem = format!("{resource} in {} belongs to another fabric", container.name());
-        planner.add_conflict(problem, "remove it or select that fabric");
+        planner.add_conflict_at(path, problem, "remove it or select that fabric");
     } else {
         let problem = format!("{resource} in {} is in no profile", container.name());
-        planner.add_conflict(problem, "copy the profile and name it in resources");
+        planner.add_conflict_at(path, problem, "copy the profile and name it in resources");
     }
 }

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::claimed::{ClaimedAdapters, claimed_adapters, suits};
 use super::claims;
-use super::planner::{Planner, Problem};
+use super::planner::{Conflict, Planner, Problem};
 use super::profile_claims::{is_claimed, uses};
 use crate::config::profile::Claim;
 use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, Count, DeviceKind, PodClaim, template_devices};
+use crate::json;
 use crate::mutate::plan::spec_path;
 use crate::pod::Container;
 
@@ -65,37 +66,36 @@ fn second_accelerators(planner: &Planner<'_>, template: &str, without: &[usize])
 /// Reports claims of other devices. This is the first conflict to report: without it, the others would lead to a second
 /// set of devices.
 pub(super) fn check_claims(planner: &mut Planner<'_>) {
-    if let Some((problem, fix)) = foreign_claim(planner) {
-        planner.add_conflict(problem, fix);
-    }
+    planner.conflicts.extend(foreign_claim(planner));
 }
 
-/// Returns the problem if the pod claims devices that may be adapters other than those of the profile. Devices of the
+/// Returns the conflict if the pod claims devices that may be adapters other than those of the profile. Devices of the
 /// profile would be a second set.
-fn foreign_claim(planner: &Planner<'_>) -> Option<Problem> {
-    let profile = planner.profile;
-    if planner.claims.is_empty() || !profile.is_rdma() {
-        return None;
-    }
-    let has_networks = profile.attaches_networks();
-    let adds_devices = profile.resources.iter().any(|resource| !resource.opt_in)
-        || !profile.dra.claims.is_empty()
-        || profile.dra.extended_resource.is_some()
-        || has_networks;
-    if !adds_devices {
+fn foreign_claim(planner: &Planner<'_>) -> Option<Conflict> {
+    if planner.claims.is_empty() || !planner.profile.adds_adapters() {
         return None;
     }
     if planner.claims.is_truncated() {
         // Claims that are not read may provide adapters.
         let cause = ClaimUncertainty::TooManyClaims;
-        return Some((cause.to_string(), cause.fix().into()));
+        return Some(Conflict::new(cause.to_string(), cause.fix()).at(Some(spec_path(["resourceClaims"]).to_string())));
     }
-    planner.claims.claims().iter().find_map(|claim| foreign_devices(planner, claim, has_networks))
+    planner.claims.claims().iter().find_map(|claim| {
+        let (problem, fix) = foreign_devices(planner, claim)?;
+        Some(Conflict::new(problem, fix).at(Some(claim_pointer(planner, claim))))
+    })
+}
+
+/// Returns the JSON pointer of `claim` in the pod.
+fn claim_pointer(planner: &Planner<'_>, claim: &PodClaim<'_>) -> String {
+    let has_name = |item: &Value| json::text(item, "name").is_some_and(|name| claim.has_name(name));
+    let index = planner.spec_items("resourceClaims").position(has_name).unwrap_or_default();
+    spec_path(["resourceClaims", &index.to_string()]).to_string()
 }
 
 /// Returns the problem if `claim` may provide adapters other than those of the profile. dranet moves the interfaces of all
 /// claims into the pod, whichever container refers to them, if any.
-fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bool) -> Option<Problem> {
+fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>) -> Option<Problem> {
     let profile = planner.profile;
     if matches!(claim.source, ClaimSource::Template(template) if profile.names_template(template)) {
         return None;
@@ -128,7 +128,7 @@ fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bo
     let fix = match (claim.source, kind) {
         (source, None) => planner.claims.unknown_class(class, source).fix(),
         // Beside networks, the claim would add a second set.
-        _ if has_networks => "name a template in dra.claims of a profile without networks",
+        _ if profile.attaches_networks() => "name a template in dra.claims of a profile without networks",
         (ClaimSource::Template(_), _) => "name it in dra.claims of the profile",
         (ClaimSource::Claim(_) | ClaimSource::Pod(_), _) => "use a template and name it in dra.claims of the profile",
     };
@@ -157,16 +157,14 @@ fn plan_claimed(planner: &mut Planner<'_>) -> bool {
 /// Plans the pod's claim and returns its name. If the pod already has a claim from the same template, returns that.
 fn plan_pod_claim(planner: &mut Planner<'_>, claim: &Claim) -> Option<String> {
     let template = claim.resource_claim_template_name.as_str();
-    let text = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).map(str::to_owned);
-    let existing = planner
-        .spec_items("resourceClaims")
-        .find(|item| text(item, "resourceClaimTemplateName").as_deref() == Some(template));
-    if let Some(existing) = existing {
-        return text(existing, "name");
+    let is_existing = |item: &&Value| json::text(item, "resourceClaimTemplateName") == Some(template);
+    if let Some(existing) = planner.spec_items("resourceClaims").find(is_existing) {
+        return json::text(existing, "name").map(str::to_owned);
     }
     let name = claim.name.as_str();
-    if planner.spec_items("resourceClaims").any(|item| text(item, "name").as_deref() == Some(name)) {
-        planner.add_conflict(format!("resource claim {name} uses another template"), "rename it");
+    if let Some(index) = planner.spec_items("resourceClaims").position(|item| json::text(item, "name") == Some(name)) {
+        let path = spec_path(["resourceClaims", &index.to_string()]);
+        planner.add_conflict_at(path, format!("resource claim {name} uses another template"), "rename it");
         return None;
     }
     let claims = spec_path(["resourceClaims"]);

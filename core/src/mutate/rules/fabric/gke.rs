@@ -3,9 +3,14 @@
 use serde_json::{Value, json};
 
 use super::multus::append_json;
-use super::planner::Planner;
+use super::planner::{Planner, Problem};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::keys;
+use crate::mutate::plan::{annotation_path, spec_path};
+use crate::pod::Pod;
+
+/// Value of the annotation without interfaces.
+const NO_INTERFACES: &str = "[]";
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let gke = &planner.profile.networks.gke;
@@ -13,7 +18,11 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
         return;
     }
     if planner.pod.host_network() {
-        planner.add_conflict("networks cannot be attached to a pod with hostNetwork", "remove hostNetwork");
+        planner.add_conflict_at(
+            spec_path(["hostNetwork"]),
+            "networks cannot be attached to a pod with hostNetwork",
+            "remove hostNetwork",
+        );
         return;
     }
     if let Some(interface) = &gke.default_interface {
@@ -29,20 +38,27 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
     plan_interfaces(planner);
 }
 
+/// Returns the interfaces that `pod` lists itself, or the problem of its annotation.
+pub(super) fn interfaces(pod: Pod<'_>) -> Result<Vec<Value>, Problem> {
+    let key = keys::GKE_INTERFACES;
+    let text = pod.annotation(key).unwrap_or(NO_INTERFACES);
+    if text.len() > MAX_NETWORKS_ANNOTATION {
+        let problem = format!("annotation {key} is longer than {MAX_NETWORKS_ANNOTATION} bytes");
+        return Err((problem, "list fewer interfaces".into()));
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Array(listed)) => Ok(listed),
+        _ => Err((format!("annotation {key} is not a JSON list"), "fix it".into())),
+    }
+}
+
 fn plan_interfaces(planner: &mut Planner<'_>) {
     let required = &planner.profile.networks.gke.interfaces;
     let key = keys::GKE_INTERFACES;
-    let text = planner.pod.annotation(key).unwrap_or("[]");
-    if text.len() > MAX_NETWORKS_ANNOTATION {
-        planner.add_conflict(
-            format!("annotation {key} is longer than {MAX_NETWORKS_ANNOTATION} bytes"),
-            "list fewer interfaces",
-        );
-        return;
-    }
-    let Ok(Value::Array(listed)) = serde_json::from_str::<Value>(text) else {
-        planner.add_conflict(format!("annotation {key} is not a JSON list"), "fix it");
-        return;
+    let text = planner.pod.annotation(key).unwrap_or(NO_INTERFACES);
+    let listed = match interfaces(planner.pod) {
+        Ok(listed) => listed,
+        Err((problem, fix)) => return planner.add_conflict_at(annotation_path(key), problem, fix),
     };
     let has = |item: &Value, field: &str, text: &str| item.get(field).and_then(Value::as_str) == Some(text);
     let mut missing = Vec::new();
@@ -52,7 +68,8 @@ fn plan_interfaces(planner: &mut Planner<'_>) {
             continue;
         }
         if listed.iter().any(|item| has(item, "interfaceName", name)) {
-            planner.add_conflict(format!("interface {name} belongs to another network in {key}"), "rename it");
+            let problem = format!("interface {name} belongs to another network in {key}");
+            planner.add_conflict_at(annotation_path(key), problem, "rename it");
         }
         missing.push(interface);
     }

@@ -5,20 +5,22 @@ use serde_json::{Value, json};
 
 use super::planner::Planner;
 use super::target::requests;
+use crate::config::Profile;
 use crate::config::profile::{AttachCount, InterfaceName, NetworkAttachment};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
+use crate::mutate::plan::{annotation_path, spec_path};
 
 /// Parsed value of the annotation.
-struct NetworkList<'a> {
-    networks: Vec<Network<'a>>,
+pub(super) struct NetworkList<'a> {
+    pub(super) networks: Vec<Network<'a>>,
     is_json: bool,
 }
 
 /// A network in the annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Network<'a> {
+pub(super) struct Network<'a> {
     namespace: &'a str,
-    name: &'a str,
+    pub(super) name: &'a str,
     interface: Option<&'a str>,
 }
 
@@ -30,21 +32,24 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
     }
     let key = multus.annotation_key.as_str();
     if planner.pod.host_network() {
-        planner.add_conflict("networks cannot be attached to a pod with hostNetwork", "remove hostNetwork");
+        planner.add_conflict_at(
+            spec_path(["hostNetwork"]),
+            "networks cannot be attached to a pod with hostNetwork",
+            "remove hostNetwork",
+        );
         return;
     }
     let namespace = planner.context.snapshot.namespace;
     let text = planner.pod.annotation(key).unwrap_or_default();
     if text.len() > MAX_NETWORKS_ANNOTATION {
-        planner.add_conflict(
-            format!("annotation {key} is longer than {MAX_NETWORKS_ANNOTATION} bytes"),
-            "attach fewer networks",
-        );
+        let problem = format!("annotation {key} is longer than {MAX_NETWORKS_ANNOTATION} bytes");
+        planner.add_conflict_at(annotation_path(key), problem, "attach fewer networks");
         return;
     }
-    let parsed: Option<Value> = text.trim_start().starts_with('[').then(|| serde_json::from_str(text).ok()).flatten();
+    let parsed = parse_json(text);
     let Some(listed) = parse(text, parsed.as_ref(), namespace) else {
-        planner.add_conflict(format!("annotation {key} cannot be parsed"), "use ns/name@if,… or a JSON list");
+        let fix = "use ns/name@if,… or a JSON list";
+        planner.add_conflict_at(annotation_path(key), format!("annotation {key} cannot be parsed"), fix);
         return;
     };
     if has_own_fabric(planner, &listed, namespace) {
@@ -76,7 +81,8 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
         missing.extend(std::iter::repeat_n(attach, count));
     }
     if let Some(interface) = conflict {
-        planner.add_conflict(format!("interface {interface} belongs to another network in {key}"), "rename it");
+        let problem = format!("interface {interface} belongs to another network in {key}");
+        planner.add_conflict_at(annotation_path(key), problem, "rename it");
     }
     if missing.is_empty() {
         return;
@@ -94,24 +100,33 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
 
 /// Returns true if the pod requests the profile's devices itself and attaches only networks of its own. The user has
 /// then configured the fabric, and each network of the profile would be a second interface on an adapter.
-fn has_own_fabric(planner: &Planner<'_>, listed: &NetworkList<'_>, namespace: &str) -> bool {
+pub(super) fn has_own_fabric(planner: &Planner<'_>, listed: &NetworkList<'_>, namespace: &str) -> bool {
     let devices = planner.profile.resources.iter().find(|resource| !resource.opt_in);
     let requests_devices =
         devices.is_some_and(|device| requests(planner.pod).any(|(_, name)| name == device.name.as_str()));
-    let is_of_profile = |network: &Network<'_>| {
-        planner.profile.networks.multus.attach.iter().any(|attach| {
-            let (network_namespace, name) =
-                attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
-            network.namespace == network_namespace && network.name == name
-        })
-    };
+    let is_of_profile = |network: &Network<'_>| is_attached(planner.profile, network, namespace);
     requests_devices && !listed.networks.is_empty() && !listed.networks.iter().any(is_of_profile)
+}
+
+/// Returns true if `profile` attaches `network` to pods in `namespace`.
+pub(super) fn is_attached(profile: &Profile, network: &Network<'_>, namespace: &str) -> bool {
+    profile.networks.multus.attach.iter().any(|attach| {
+        let (network_namespace, name) =
+            attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
+        network.namespace == network_namespace && network.name == name
+    })
 }
 
 /// Maximum number of networks to attach. Bounds the annotation; no node has as many adapters.
 const MAX_NETWORKS: usize = 256;
 
-fn parse<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Option<NetworkList<'a>> {
+/// Parses the annotation as JSON, if it has that form.
+pub(super) fn parse_json(text: &str) -> Option<Value> {
+    text.trim_start().starts_with('[').then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+/// Parses the annotation. `parsed` is its JSON. Returns `None` if it is malformed.
+pub(super) fn parse<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Option<NetworkList<'a>> {
     if text.trim().is_empty() {
         return Some(NetworkList { networks: Vec::new(), is_json: false });
     }
@@ -198,7 +213,7 @@ mod tests {
     #[case::an_empty_entry("a,,b", None)]
     #[case::blanks_inside("a b", None)]
     fn both_forms_are_parsed(#[case] text: &str, #[case] expected: Option<Vec<Network<'_>>>) {
-        let parsed: Option<Value> = text.starts_with('[').then(|| serde_json::from_str(text).ok()).flatten();
+        let parsed = parse_json(text);
         assert_eq!(parse(text, parsed.as_ref(), "team-a").map(|listed| listed.networks), expected);
     }
 

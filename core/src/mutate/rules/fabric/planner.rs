@@ -112,6 +112,16 @@ impl<'a> Planner<'a> {
         self.conflicts.push(Conflict::new(problem, fix));
     }
 
+    /// Like [`Self::add_conflict`], for a conflict with the field at `pointer`.
+    pub(super) fn add_conflict_at(
+        &mut self,
+        pointer: impl fmt::Display,
+        problem: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        self.conflicts.push(Conflict::new(problem, fix).at(Some(pointer.to_string())));
+    }
+
     /// Records that the cluster would reject the pod or never start it.
     pub(super) fn add_guard_conflict(&mut self, problem: impl Into<String>, fix: impl Into<String>) {
         self.conflicts.push(Conflict { problem: problem.into(), fix: fix.into(), field: None, is_guard: true });
@@ -158,7 +168,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the items of a list in the pod's `spec`.
-    pub(super) fn spec_items(&self, field: &str) -> impl Iterator<Item = &'a Value> {
+    pub(super) fn spec_items(&self, field: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.spec_field(field).and_then(Value::as_array).into_iter().flatten()
     }
 }

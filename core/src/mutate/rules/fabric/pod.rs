@@ -21,7 +21,9 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
 fn plan_host_network(planner: &mut Planner<'_>) {
     match planner.spec_field("hostNetwork") {
         Some(Value::Bool(true)) => return,
-        Some(_) => return planner.add_conflict("the pod sets hostNetwork: false", "remove it"),
+        Some(_) => {
+            return planner.add_conflict_at(spec_path(["hostNetwork"]), "the pod sets hostNetwork: false", "remove it");
+        }
         None => {}
     }
     // With hostNetwork, the apiserver requires that hostPort equals containerPort.
@@ -33,8 +35,8 @@ fn plan_host_network(planner: &mut Planner<'_>) {
         })
     });
     if let Some(container) = mapped {
-        return planner
-            .add_conflict(format!("{} maps a hostPort to another port", container.name()), "remove the hostPort");
+        let problem = format!("{} maps a hostPort to another port", container.name());
+        return planner.add_conflict_at(container.pointer() + "/ports", problem, "remove the hostPort");
     }
     planner.plan.set(spec_path(["hostNetwork"]), true);
     planner.forbidden.push((PodSecurityLevel::Baseline, "hostNetwork".to_owned()));

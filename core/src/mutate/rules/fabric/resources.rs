@@ -4,7 +4,7 @@
 use super::claimed::{provided_adapters, shared_accelerators};
 use super::machines::{allows_machines, selected_machines};
 use super::planner::{Planner, Problem, ResourceDemand};
-use super::target::{TargetContainer, Uncertainty, requests};
+use super::target::{TargetContainer, Uncertainty, requests, resource_path};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::fabric::machine_devices;
 use crate::hint::nearest;
@@ -175,7 +175,7 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
             continue;
         }
         match requested {
-            Some(0) => declined.push(format!("{} requests 0 {name}", target.container.name())),
+            Some(0) => declined.push(target.container),
             Some(own) => {
                 in_pod = in_pod.saturating_add(own);
                 if own == *count {
@@ -199,8 +199,10 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
     for part in kept {
         planner.note_kept(part);
     }
-    for problem in declined {
-        planner.add_conflict(problem, "remove the request or the label trainmesh.dev/fabric");
+    for container in declined {
+        let problem = format!("{} requests 0 {name}", container.name());
+        let fix = "remove the request or the label trainmesh.dev/fabric";
+        planner.add_conflict_at(resource_path(container, name), problem, fix);
     }
     for adapters in claimed {
         planner.note_found(adapters);
@@ -229,7 +231,7 @@ fn plan_huge_pages(planner: &mut Planner<'_>, resource: &Resource, quantity: &Qu
         if target.requested(name).is_some() {
             kept.push(format!("{name} in {}", target.container.name()));
         } else if target.requested("cpu").or(target.requested("memory")).is_none() {
-            without_request = Some(target.container.name());
+            without_request = Some((target.path(["resources"]), target.container.name()));
         } else {
             for list in ["limits", "requests"] {
                 planner.plan.set(target.path(["resources", list, name]), quantity.as_str());
@@ -240,8 +242,8 @@ fn plan_huge_pages(planner: &mut Planner<'_>, resource: &Resource, quantity: &Qu
     for part in kept {
         planner.note_kept(part);
     }
-    if let Some(container) = without_request {
-        planner.add_conflict(format!("{name} requires a cpu or memory request in {container}"), "add one");
+    if let Some((path, container)) = without_request {
+        planner.add_conflict_at(path, format!("{name} requires a cpu or memory request in {container}"), "add one");
     }
     if !missing.is_empty() {
         let suffix = planner.container_suffix(&missing);

@@ -41,15 +41,16 @@ fn add_capability(planner: &mut Planner<'_>, capability: &Capability) {
             continue;
         }
         if capabilities(target, "drop").any(|name| is_capability(name, capability)) {
-            dropped = Some(target.container.name());
+            dropped = Some((target.path(["securityContext", "capabilities", "drop"]), target.container.name()));
         } else {
             missing.push(index);
         }
     }
-    if let Some(container) = dropped {
-        planner.add_conflict(format!("{container} drops capability {capability}"), "do not drop it");
+    let is_dropped = dropped.is_some();
+    if let Some((path, container)) = dropped {
+        planner.add_conflict_at(path, format!("{container} drops capability {capability}"), "do not drop it");
     }
-    if missing.is_empty() && dropped.is_none() {
+    if missing.is_empty() && !is_dropped {
         planner.note_found(format!("capability {capability}"));
     } else if !missing.is_empty() {
         planner.append(&missing, ["securityContext", "capabilities", "add"], capability.as_str());
@@ -80,14 +81,15 @@ fn make_privileged(planner: &mut Planner<'_>) {
         }
         // The apiserver rejects a privileged container with allowPrivilegeEscalation: false.
         if sets("privileged", false) || sets("allowPrivilegeEscalation", false) {
-            declined = Some(target.container.name());
+            declined = Some((target.path(["securityContext"]), target.container.name()));
         } else {
             planner.plan.set(target.path(["securityContext", "privileged"]), true);
             missing.push(index);
         }
     }
-    if let Some(container) = declined {
-        planner.add_conflict(
+    if let Some((path, container)) = declined {
+        planner.add_conflict_at(
+            path,
             format!("{container} sets privileged or allowPrivilegeEscalation to false"),
             "remove it or select another fabric",
         );

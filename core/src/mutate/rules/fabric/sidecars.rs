@@ -59,7 +59,7 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
                     ContainerKind::Init => "set restartPolicy: Always, or remove it",
                     _ => "remove it or move it to initContainers",
                 };
-                planner.add_conflict(format!("container {name} is not a native sidecar"), fix);
+                planner.add_conflict_at(own.pointer(), format!("container {name} is not a native sidecar"), fix);
             }
         }
     }

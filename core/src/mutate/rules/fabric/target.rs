@@ -117,6 +117,13 @@ pub(super) fn requests(pod: Pod<'_>) -> impl Iterator<Item = (Container<'_>, &st
     })
 }
 
+/// Returns the path of `resource` in the limits of `container`, else in its requests.
+pub(super) fn resource_path(container: Container<'_>, resource: &str) -> PointerBuf {
+    let limit = container.raw().get("resources").and_then(|lists| lists.get("limits")?.get(resource));
+    let list = if limit.is_some() { "limits" } else { "requests" };
+    spec_path([container.kind.spec_list(), &container.index.to_string(), "resources", list, resource])
+}
+
 fn is_candidate(container: Container<'_>, matches: &Match) -> bool {
     let is_eligible = match container.kind {
         ContainerKind::App => true,
