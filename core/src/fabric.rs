@@ -1,4 +1,4 @@
-//! Site-independent facts about GPU networks: NCCL's variables and configuration file, and the names of RDMA devices.
+//! Site-independent facts about GPU networks: NCCL's variables and configuration file, and the names of RDMA devices and networks.
 //!
 //! The requirements of a particular network are configured as a profile ([`config::profile`](crate::config::profile)).
 //! The rule `mutate::rules::fabric` applies it to pods, and [`lint`](crate::lint) checks the result.
@@ -16,5 +16,5 @@ pub mod nccl;
 pub(crate) const MAX_NETWORKS_ANNOTATION: usize = 32 * 1024;
 
 pub use compute_domain::{ComputeDomain, GROUP as COMPUTE_DOMAIN_GROUP};
-pub use devices::is_rdma_resource;
+pub use devices::{is_rdma_network, is_rdma_resource};
 pub use machines::{MachineDevices, machine_devices};

@@ -1,4 +1,4 @@
-//! Names of the extended resources that are RDMA devices.
+//! Names of the extended resources that are RDMA devices, and of networks with such devices.
 
 /// Prefixes that device plugins and cloud providers use: the RDMA shared device plugin, the SR-IOV device plugin with
 /// the names of NVIDIA's network operator and of OKE, and AWS with its device plugin and its DRA device class.
@@ -26,6 +26,12 @@ pub fn is_rdma_resource(resource: &str) -> bool {
     let is_custom = || resource.split_once('/').is_some_and(|(_, name)| has_substring(name));
     !resource.starts_with(GKE_NETWORK_PREFIX)
         && (PREFIXES.iter().any(|prefix| resource.starts_with(prefix)) || is_custom())
+}
+
+/// Returns true if `network` is named like a network of RDMA adapters.
+#[must_use]
+pub fn is_rdma_network(network: &str) -> bool {
+    network.contains("roce") || SUBSTRINGS.iter().any(|substring| network.contains(substring))
 }
 
 #[cfg(test)]

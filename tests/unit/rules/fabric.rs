@@ -7,6 +7,7 @@ mod fields;
 mod invariants;
 mod limits;
 mod parts;
+mod second_set;
 mod selection;
 mod vendors;
 

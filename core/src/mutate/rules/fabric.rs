@@ -14,6 +14,7 @@ mod guards;
 mod machines;
 mod mesh;
 mod multus;
+mod networks;
 mod no_accelerator;
 mod planner;
 mod pod;
@@ -174,7 +175,7 @@ fn fall_back(
     };
     let requests_rdma =
         requests(context.pod).any(|(_, name)| is_adapter(name) || of_profile.clone().any(|known| known == name));
-    if requests_rdma || claimed::claims_adapters(planner) {
+    if requests_rdma || claimed::claims_adapters(planner) || networks::attaches_adapters(planner) {
         return refused(conflict);
     }
     let mut planner = Planner::new(context, &entry.profile, planner.targets.clone(), planner.claims.clone());

@@ -34,6 +34,7 @@ fn env() -> Value {
 #[case::claim(&[("/spec/resourceClaims", json!([{"name": "a", "resourceClaimTemplateName": "fabric-mrdma"}, {"name": "b", "resourceClaimName": "own"}]))], "/spec/resourceClaims/1")]
 #[case::claim_of_the_same_name(&[("/spec/resourceClaims", json!([{"name": "channel", "resourceClaimName": "c"}]))], "/spec/resourceClaims/0")]
 #[case::interfaces(&[("/metadata/annotations/networking.gke.io~1interfaces", json!("{"))], "/metadata/annotations/networking.gke.io~1interfaces")]
+#[case::network_of_the_pod(&[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"network": "a-rdma"}]"#))], "/metadata/annotations/networking.gke.io~1interfaces")]
 #[case::networks(&[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net9"))], "/metadata/annotations/k8s.v1.cni.cncf.io~1networks")]
 #[case::capability(&[(DROP, json!(["IPC_LOCK"]))], DROP)]
 #[case::sidecar(&[("/spec/containers/-", json!({"name": "fabric-daemon", "image": "own"}))], "/spec/containers/1")]

@@ -3,7 +3,7 @@
 use super::claimed::{class_devices, suits};
 use super::planner::Planner;
 use super::target::{requests, resource_path};
-use super::{dra, machines};
+use super::{dra, machines, networks};
 use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
@@ -12,6 +12,7 @@ use crate::pod::Container;
 
 pub(super) fn check(planner: &mut Planner<'_>) {
     dra::check_claims(planner);
+    networks::check(planner);
     planner.conflicts.extend(machines::conflict(planner.context, planner.profile));
     check_devices(planner);
     let profile = planner.profile;
