@@ -19,6 +19,7 @@ pub mod cli;
 pub mod cluster;
 pub mod controller;
 pub mod example_pods;
+pub mod istio;
 pub mod load;
 pub mod marks;
 pub mod mutations;

@@ -1,8 +1,10 @@
-//! Malformed and unusual pods: the example pods, half of them with a fabric, with fields removed, retyped or replaced.
+//! Malformed and unusual pods: the example pods, half of them with a fabric, and pods that Istio has injected, with fields removed,
+//! retyped or replaced.
 
 use serde_json::{Map, Value, json};
 
 use crate::example_pods::{example_pods, with_fabrics};
+use crate::istio::{RELEASES, Sidecar, injected};
 use crate::rng::SeededRng;
 use crate::{repository, texts};
 
@@ -63,7 +65,9 @@ impl MutatedPods {
     pub fn new() -> Self {
         let repository = repository();
         let pods = example_pods(&repository.join("examples"));
-        let base = with_fabrics(&pods, repository).into_iter().chain(pods).map(without_references).collect();
+        let injected = RELEASES.into_iter().flat_map(|release| Sidecar::ALL.map(|sidecar| injected(release, sidecar)));
+        let base = with_fabrics(&pods, repository).into_iter().chain(pods).chain(injected);
+        let base = base.map(without_references).collect();
         Self { base, unusual: serde_json::from_str(UNUSUAL_VALUES).expect("a list of values") }
     }
 

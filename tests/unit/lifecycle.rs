@@ -5,6 +5,7 @@ mod attempts;
 mod bounds;
 mod facts;
 mod generator;
+mod istio;
 mod kubelet;
 mod main_containers;
 mod pod;

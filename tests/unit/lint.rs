@@ -9,6 +9,7 @@ mod containers;
 mod decisions;
 mod effects;
 mod environment;
+mod istio;
 mod jobs;
 mod pods;
 mod quota;

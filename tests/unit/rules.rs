@@ -3,6 +3,7 @@
 mod checkpoint;
 mod fabric;
 mod gang;
+mod istio;
 mod managed;
 mod marks;
 mod mesh;
