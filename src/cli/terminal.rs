@@ -2,7 +2,10 @@
 
 use std::env;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+#[cfg(unix)]
+use std::os::fd::AsFd as AsTerminal;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as AsTerminal;
 
 use terminal_size::{Width, terminal_size_of};
 use trainmesh_core::render::Layout;
@@ -25,7 +28,7 @@ pub(super) fn stderr_layout() -> Layout {
 }
 
 /// Returns the width in `COLUMNS`, which also applies to a file or pipe, or that of the terminal.
-fn layout(stream: &(impl IsTerminal + AsFd)) -> Layout {
+fn layout(stream: &(impl IsTerminal + AsTerminal)) -> Layout {
     let columns = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let columns = columns.filter(|columns| (MIN_WIDTH..=MAX_WIDTH).contains(columns));
     let terminal = || {
