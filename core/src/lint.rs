@@ -36,6 +36,7 @@ mod raw;
 mod rdma;
 mod role_fabrics;
 mod role_requests;
+mod run_order;
 mod security;
 mod services;
 mod setting;

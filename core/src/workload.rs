@@ -106,6 +106,8 @@ pub struct RolePod {
     pub pod: Value,
     /// Notes about this pod for the user, one lowercase clause each.
     pub notes: Vec<String>,
+    /// Names of the roles that complete before the pods of this role are created.
+    pub follows: Vec<String>,
 }
 
 /// Reason why the pods of a manifest cannot be rendered.

@@ -3,15 +3,19 @@
 use super::JobContext;
 use super::deviation::Deviation;
 use super::role_requests::{RoleRequests, other_machines, without_adapter};
+use super::run_order::RunOrder;
 use crate::finding::Severity;
+use crate::keys;
 use crate::names::join_names;
 use crate::pod::Pod;
 use crate::rule::{Reason, RuleId, RuleOutcome};
-use crate::workload::RolePod;
+use crate::workload::{self, RolePod};
 
 /// A role with the decisions about its pod.
 pub(crate) struct DecidedRole<'a> {
     name: &'a str,
+    /// Roles that complete before the role starts.
+    follows: &'a [String],
     /// Pod as its operator creates it.
     pod: Pod<'a>,
     rules: &'a [RuleOutcome],
@@ -24,6 +28,8 @@ enum RoleFabric<'a> {
     Profile(&'a str),
     /// The pod has accelerators, but gets no profile.
     Missing,
+    /// A label of the pod, which has accelerators, excludes it.
+    OptedOut,
     /// The pod takes no part in the communication, as far as its decision shows.
     NotNeeded,
 }
@@ -32,13 +38,16 @@ enum RoleFabric<'a> {
 const FIX: &str = "correct what prevents the profile in the other roles (FP046), or label all pods of the job \
                    trainmesh.dev/fabric=none";
 
+/// Maximum number of roles with a profile that are compared with all others. Other roles rarely differ only among themselves.
+const MAX_COMPARED: usize = 8;
+
 /// Profile that pods fall back to.
 const TCP: &str = "tcp";
 
 impl<'a> DecidedRole<'a> {
     /// Creates the role with the decisions of the rules about its pod.
     pub(crate) fn new(role: &'a RolePod, rules: &'a [RuleOutcome]) -> Self {
-        Self { name: &role.name, pod: Pod::new(&role.pod), rules }
+        Self { name: &role.name, follows: &role.follows, pod: Pod::new(&role.pod), rules }
     }
 }
 
@@ -49,26 +58,49 @@ impl JobContext {
         let named: Vec<(&str, &RoleRequests)> = roles.iter().map(|role| role.name).zip(&self.roles).collect();
         let has_profile = roles.iter().any(|role| matches!(fabric(role), RoleFabric::Profile(_)));
         // A profile adds the adapters to the roles without them.
-        let deviation = if has_profile { deviation(roles) } else { without_adapter(&named) };
-        Self { deviation, other_machines: other_machines(&named), ..self }
+        let order = RunOrder::new(roles.iter().map(|role| (role.name, role.follows)));
+        let deviation = if has_profile { deviation(roles, &order) } else { without_adapter(&named, &order) };
+        Self { deviation, other_machines: other_machines(&named, &order), ..self }
     }
 }
 
-fn deviation(roles: &[DecidedRole<'_>]) -> Option<Deviation> {
-    let fabrics: Vec<(&str, RoleFabric<'_>)> = roles.iter().map(|role| (role.name, fabric(role))).collect();
-    let (with, profile) = fabrics.iter().find_map(|(role, fabric)| match fabric {
+/// Returns the deviation from the first role with a profile that runs at the same time as a role with another fabric.
+fn deviation(roles: &[DecidedRole<'_>], order: &RunOrder<'_>) -> Option<Deviation> {
+    let fabrics: Vec<(&DecidedRole<'_>, RoleFabric<'_>)> = roles.iter().map(|role| (role, fabric(role))).collect();
+    let with_profile = fabrics.iter().filter_map(|(role, fabric)| match fabric {
         RoleFabric::Profile(profile) => Some((*role, *profile)),
-        RoleFabric::Missing | RoleFabric::NotNeeded => None,
-    })?;
-    let differs = |fabric: &RoleFabric<'_>| match fabric {
-        RoleFabric::Profile(other) => *other != profile,
-        RoleFabric::Missing => true,
+        RoleFabric::Missing | RoleFabric::OptedOut | RoleFabric::NotNeeded => None,
+    });
+    with_profile.take(MAX_COMPARED).find_map(|(role, profile)| deviation_from(role, profile, &fabrics, order))
+}
+
+/// Returns the deviation of other roles from `role`, which gets `profile`.
+fn deviation_from(
+    role: &DecidedRole<'_>,
+    profile: &str,
+    fabrics: &[(&DecidedRole<'_>, RoleFabric<'_>)],
+    order: &RunOrder<'_>,
+) -> Option<Deviation> {
+    let differs = |fabric: RoleFabric<'_>| match fabric {
+        RoleFabric::Profile(other) => other != profile,
+        RoleFabric::Missing | RoleFabric::OptedOut => true,
         RoleFabric::NotNeeded => false,
     };
-    let others: Vec<&str> = fabrics.iter().filter(|(_, fabric)| differs(fabric)).map(|(role, _)| *role).collect();
-    let first = others.first()?;
-    let message = format!("{with} gets {profile}, but not {}: NCCL hangs", join_names(&others));
-    Some(Deviation { role: (*first).to_owned(), message, severity: Severity::Error, fix: Some(FIX) })
+    let apart = order.apart_from(role.name);
+    let others = fabrics.iter().filter(|(other, fabric)| differs(*fabric) && !apart.contains(other.name));
+    let (names, others): (Vec<&str>, Vec<RoleFabric<'_>>) = others.map(|(other, fabric)| (other.name, *fabric)).unzip();
+    let first = names.first()?;
+    let (with, without) = (role.name, join_names(&names));
+    let is_audited = role.rules.iter().any(|rule| rule.rule == RuleId::Fabric && rule.is_audited());
+    let (severity, message) = if others.iter().all(|fabric| *fabric == RoleFabric::OptedOut) {
+        // Roles with a program of their own need no fabric.
+        (Severity::Warning, format!("{with} gets {profile}, and {without} opted out: NCCL hangs between them"))
+    } else if is_audited {
+        (Severity::Warning, format!("{with} would get {profile}, but not {without}: NCCL would hang"))
+    } else {
+        (Severity::Error, format!("{with} gets {profile}, but not {without}: NCCL hangs"))
+    };
+    Some(Deviation { role: (*first).to_owned(), message, severity, fix: Some(FIX) })
 }
 
 /// Returns the fabric of the pod, as far as the decision about it shows.
@@ -76,6 +108,9 @@ fn fabric<'a>(role: &DecidedRole<'a>) -> RoleFabric<'a> {
     let Some(decision) = role.rules.iter().find(|rule| rule.rule == RuleId::Fabric) else {
         return RoleFabric::NotNeeded;
     };
+    if workload::identify(role.pod).is_some_and(workload::is_auxiliary_role) {
+        return RoleFabric::NotNeeded;
+    }
     let has_accelerators = || role.pod.containers().any(|container| container.accelerators().is_some());
     match decision.reason {
         Reason::FabricAdded | Reason::FabricPresent => {
@@ -89,9 +124,9 @@ fn fabric<'a>(role: &DecidedRole<'a>) -> RoleFabric<'a> {
         | Reason::FabricNotAllowed
         | Reason::UnknownFabric
         | Reason::TooFewAccelerators => RoleFabric::Missing,
-        Reason::FabricOptedOut | Reason::FabricNotNamed | Reason::PodOptedOut if has_accelerators() => {
-            RoleFabric::Missing
-        }
+        Reason::PodOptedOut if has_accelerators() => RoleFabric::OptedOut,
+        Reason::FabricOptedOut if has_accelerators() && role.pod.label(keys::FABRIC).is_some() => RoleFabric::OptedOut,
+        Reason::FabricOptedOut | Reason::FabricNotNamed if has_accelerators() => RoleFabric::Missing,
         _ => RoleFabric::NotNeeded,
     }
 }
@@ -108,18 +143,30 @@ mod tests {
         json!({"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": count}}}]}})
     }
 
-    fn check(roles: &[(&str, Reason, &str, u64)], expected: Option<(&str, &str)>) {
+    /// Returns the deviation of roles, each with its decision, of which `eval` follows all others.
+    fn find(roles: &[(&str, Reason, &str, u64)], is_audit: bool) -> Option<Deviation> {
         let decided: Vec<(&str, Value, [RuleOutcome; 1])> = roles
             .iter()
             .map(|(name, reason, detail, count)| {
                 let detail = Some((*detail).to_owned());
-                let rule = RuleOutcome::new(RuleId::Fabric, Verdict::Applied, *reason, detail, None);
+                let mut rule = RuleOutcome::new(RuleId::Fabric, Verdict::Applied, *reason, detail, None);
+                if is_audit {
+                    rule.mark_as_audit();
+                }
                 (*name, gpus(*count), [rule])
             })
             .collect();
-        let decided: Vec<DecidedRole<'_>> =
-            decided.iter().map(|(name, pod, rules)| DecidedRole { name, pod: Pod::new(pod), rules }).collect();
-        let found = deviation(&decided);
+        let all: Vec<String> = roles.iter().map(|(name, ..)| (*name).to_owned()).collect();
+        let roles = decided.iter().map(|(name, pod, rules)| {
+            let follows = if *name == "eval" { all.as_slice() } else { &[] };
+            DecidedRole { name, follows, pod: Pod::new(pod), rules }
+        });
+        let roles: Vec<DecidedRole<'_>> = roles.collect();
+        deviation(&roles, &RunOrder::new(roles.iter().map(|role| (role.name, role.follows))))
+    }
+
+    fn check(roles: &[(&str, Reason, &str, u64)], expected: Option<(&str, &str)>) {
+        let found = find(roles, false);
         assert_eq!(found.as_ref().map(|found| (found.role.as_str(), found.message.as_str())), expected);
     }
 
@@ -142,6 +189,19 @@ mod tests {
     #[case::launcher(&[("Launcher", Reason::NoAccelerator, "eks-efa", 0), ("Worker", Reason::FabricAdded, EFA, 8)], None)]
     #[case::opted_out_without_accelerators(&[("a", Reason::PodOptedOut, "", 0), ("b", Reason::FabricAdded, EFA, 8)], None)]
     #[case::refused_for_all(&[("A", Reason::FabricGuarded, "x", 8), ("B", Reason::FabricGuarded, "x", 8)], None)]
+    #[case::after_the_others(&[("a", Reason::FabricAdded, EFA, 8), ("eval", Reason::FabricOptedOut, "", 1)], None)]
+    #[case::beside_one_that_follows(
+        &[("a", Reason::FabricAdded, EFA, 8), ("eval", Reason::FabricOptedOut, "", 1), ("b", Reason::FabricGuarded, "x", 8)],
+        Some(("b", "a gets eks-efa, but not b: NCCL hangs"))
+    )]
+    #[case::opted_out(
+        &[("Worker", Reason::FabricAdded, EFA, 8), ("Log", Reason::PodOptedOut, "", 1)],
+        Some(("Log", "Worker gets eks-efa, and Log opted out: NCCL hangs between them"))
+    )]
+    #[case::namespace_opted_out(
+        &[("Worker", Reason::FabricAdded, EFA, 8), ("Master", Reason::FabricOptedOut, "", 8)],
+        Some(("Master", "Worker gets eks-efa, but not Master: NCCL hangs"))
+    )]
     #[case::many(
         &[("A", Reason::FabricAdded, EFA, 8), ("B", Reason::FabricGuarded, "", 8), ("C", Reason::FabricGuarded, "", 8),
           ("D", Reason::FabricGuarded, "", 8), ("E", Reason::FabricGuarded, "", 8), ("F", Reason::FabricGuarded, "", 8)],
@@ -152,5 +212,19 @@ mod tests {
         #[case] expected: Option<(&str, &str)>,
     ) {
         check(roles, expected);
+    }
+
+    #[rstest]
+    #[case::error(&[("A", Reason::FabricAdded, EFA, 8), ("B", Reason::FabricGuarded, "x", 8)], false, Severity::Error, "A gets eks-efa, but not B: NCCL hangs")]
+    #[case::audit(&[("A", Reason::FabricAdded, EFA, 8), ("B", Reason::FabricGuarded, "x", 8)], true, Severity::Warning, "A would get eks-efa, but not B: NCCL would hang")]
+    #[case::deliberate(&[("A", Reason::FabricAdded, EFA, 8), ("B", Reason::PodOptedOut, "", 8)], false, Severity::Warning, "A gets eks-efa, and B opted out: NCCL hangs between them")]
+    fn the_severity_depends_on_the_cause(
+        #[case] roles: &[(&str, Reason, &str, u64)],
+        #[case] is_audit: bool,
+        #[case] severity: Severity,
+        #[case] message: &str,
+    ) {
+        let found = find(roles, is_audit).unwrap();
+        assert_eq!((found.severity, found.message.as_str()), (severity, message));
     }
 }

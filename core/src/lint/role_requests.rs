@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::claimed_devices::claimed_adapters;
 use super::deviation::Deviation;
 use super::rdma;
+use super::run_order::RunOrder;
 use crate::dra::{ClaimView, PodClaims};
 use crate::finding::Severity;
 use crate::pod::Pod;
@@ -51,22 +52,25 @@ impl RoleRequests {
     }
 }
 
-/// Returns the first role that selects other machines than a role before it.
-pub(super) fn other_machines(roles: &[(&str, &RoleRequests)]) -> Option<Deviation> {
+/// Returns the first role that selects other machines than the first one that selects any.
+pub(super) fn other_machines(roles: &[(&str, &RoleRequests)], order: &RunOrder<'_>) -> Option<Deviation> {
     let mut selecting = roles.iter().filter(|(_, role)| role.is_rank && !role.machines.is_empty());
     let (first_name, first) = selecting.next()?;
-    let (name, other) =
-        selecting.find(|(_, role)| !role.machines.iter().any(|machine| first.machines.contains(machine)))?;
+    let apart = order.apart_from(first_name);
+    let differs = |role: &RoleRequests| !role.machines.iter().any(|machine| first.machines.contains(machine));
+    let (name, other) = selecting.find(|(name, role)| differs(role) && !apart.contains(name))?;
     let (machine, first_machine) = (other.machines.first()?, first.machines.first()?);
     let message = format!("{name} selects {machine}, but {first_name} {first_machine}");
     Some(Deviation { role: (*name).to_owned(), message, severity: Severity::Warning, fix: None })
 }
 
 /// Returns the first role with accelerators that requests no adapter, if another one does.
-pub(super) fn without_adapter(roles: &[(&str, &RoleRequests)]) -> Option<Deviation> {
+pub(super) fn without_adapter(roles: &[(&str, &RoleRequests)], order: &RunOrder<'_>) -> Option<Deviation> {
     let ranks = || roles.iter().filter(|(_, role)| role.is_rank);
     let (with, adapter) = ranks().find_map(|(name, role)| Some((name, role.adapter.as_ref()?)))?;
-    let (without, _) = ranks().find(|(_, role)| role.adapter.is_none() && !role.may_have_adapter)?;
+    let apart = order.apart_from(with);
+    let lacks_adapter = |role: &RoleRequests| role.adapter.is_none() && !role.may_have_adapter;
+    let (without, _) = ranks().find(|(name, role)| lacks_adapter(role) && !apart.contains(name))?;
     let message = format!("{with} requests {adapter}, but not {without}: NCCL may hang");
     Some(Deviation { role: (*without).to_owned(), message, severity: Severity::Warning, fix: Some(FIX) })
 }
@@ -101,14 +105,19 @@ mod tests {
         gpus(&json!({}), &json!({"affinity": {"nodeAffinity": required}}))
     }
 
-    fn check(pods: &[Value], find: fn(&[(&str, &RoleRequests)]) -> Option<Deviation>, expected: Option<&str>) {
+    type Find = fn(&[(&str, &RoleRequests)], &RunOrder<'_>) -> Option<Deviation>;
+
+    fn check(pods: &[Value], find: Find, expected: Option<&str>) {
         let read = |pod| {
             let pod = Pod::new(pod);
             RoleRequests::new(pod, &PodClaims::new(pod, ClaimView::default(), |_| false), ClaimView::default())
         };
         let facts: Vec<RoleRequests> = pods.iter().map(read).collect();
         let roles: Vec<(&str, &RoleRequests)> = ["Master", "Worker", "Other"].into_iter().zip(&facts).collect();
-        assert_eq!(find(&roles).map(|found| found.message).as_deref(), expected);
+        assert_eq!(find(&roles, &RunOrder::default()).map(|found| found.message).as_deref(), expected);
+        let follows = ["Master".to_owned()];
+        let order = ["Worker", "Other"].map(|name| (name, follows.as_slice()));
+        assert_eq!(find(&roles, &RunOrder::new(order.into_iter())), None, "roles that follow the first");
     }
 
     #[rstest]

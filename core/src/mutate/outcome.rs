@@ -42,7 +42,7 @@ pub(super) fn mark_as_audit(rules: &mut [RuleOutcome]) -> Vec<String> {
     let applied = rules.iter_mut().filter(|rule| rule.outcome == Verdict::Applied);
     applied
         .map(|rule| {
-            rule.message = format!("audit, not applied: {}", rule.message);
+            rule.mark_as_audit();
             format!("audit: {} would apply: {}", rule.rule.name(), rule.reason.text())
         })
         .collect()

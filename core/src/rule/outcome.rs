@@ -23,6 +23,9 @@ pub struct RuleOutcome {
     pub notes: Vec<Note>,
 }
 
+/// Start of the message of a rule that would change the pod, but for audit mode.
+const AUDIT: &str = "audit, not applied: ";
+
 /// A part of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -68,10 +71,22 @@ impl RuleOutcome {
         self
     }
 
+    /// Changes the message to that of audit mode.
+    pub(crate) fn mark_as_audit(&mut self) {
+        self.message.insert_str(0, AUDIT);
+    }
+
+    /// Returns true if audit mode prevents the change.
+    #[must_use]
+    pub fn is_audited(&self) -> bool {
+        self.message.starts_with(AUDIT)
+    }
+
     /// Returns the details that are specific to this pod, if the rule gave any.
     #[must_use]
     pub fn detail(&self) -> Option<&str> {
-        self.message.strip_prefix(self.reason.text())?.strip_prefix(": ")
+        let message = self.message.strip_prefix(AUDIT).unwrap_or(&self.message);
+        message.strip_prefix(self.reason.text())?.strip_prefix(": ")
     }
 
     /// Returns the message without the notes about the parts.

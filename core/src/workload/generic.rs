@@ -86,6 +86,7 @@ fn role(template: &Template<'_>, namespace: &str) -> RolePod {
         runtime: None,
         pod,
         notes: Vec::new(),
+        follows: Vec::new(),
     }
 }
 

@@ -71,6 +71,8 @@ struct ReplicatedJob<'a> {
     replicas: u64,
     template: Field<'a>,
     depends_on: Vec<&'a str>,
+    /// Replicated Jobs that complete before this one is created.
+    follows: Vec<String>,
 }
 
 /// A JobSet, from which its pods are rendered.
@@ -142,6 +144,11 @@ impl<'a> ReplicatedJob<'a> {
                 .iter()
                 .filter_map(|other| other.get("name").text().transpose())
                 .collect::<Result<_, _>>()?,
+            follows: depends_on
+                .iter()
+                .filter(|other| other.get("status").text().is_ok_and(|status| status == Some("Complete")))
+                .filter_map(|other| Some(other.get("name").text().ok()??.to_owned()))
+                .collect(),
         })
     }
 
@@ -194,7 +201,7 @@ impl<'a> JobSet<'a> {
                 job.depends_on.join(", ")
             ));
         }
-        Ok(draft.into_role(job.name, job.replicas * pods))
+        Ok(RolePod { follows: job.follows.clone(), ..draft.into_role(job.name, job.replicas * pods) })
     }
 
     /// Adds the labels and annotations that contain the position of the pod in the JobSet.

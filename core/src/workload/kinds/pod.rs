@@ -19,6 +19,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
             runtime: None,
             pod,
             notes: Vec::new(),
+            follows: Vec::new(),
         }])
     },
     identify: |_| None,

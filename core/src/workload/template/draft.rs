@@ -121,6 +121,7 @@ impl Draft {
             runtime: None,
             pod,
             notes: self.notes,
+            follows: Vec::new(),
         }
     }
 }
