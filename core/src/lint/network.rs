@@ -75,7 +75,11 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
         .filter_map(|attach| attach.name.as_str().rsplit('/').next())
         .collect();
     let adapters = context.adapters();
-    let Some((adapter, count)) = adapters.iter().find(|(name, _)| rdma::is_virtual_function(name)) else { return };
+    // With such a network, the profile names a resource of virtual functions.
+    let resources = context.input.profile.map(|profile| profile.resources.iter().filter(|resource| !resource.opt_in));
+    let own = resources.and_then(|mut resources| resources.next()).filter(|_| !per_function.is_empty());
+    let is_function = |name: &str| rdma::is_virtual_function(name) || own.is_some_and(|own| own.name.as_str() == name);
+    let Some((adapter, count)) = adapters.iter().find(|(name, _)| is_function(name)) else { return };
     let Some(mut networks) = attachments(context) else { return };
     networks.retain(|network| network.name != ISTIO_CNI);
     let all_equal = networks.windows(2).all(|pair| pair[0].name == pair[1].name);

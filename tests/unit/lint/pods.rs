@@ -42,6 +42,14 @@ const EACH: &str = "transport: roce\nresources: [{name: nvidia.com/rdma-vf, mode
 #[case::istio_cni_is_not_a_device_network(functions("vf,default/istio-cni", 1), None)]
 #[case::another_network_may_be_unrelated(functions("vf,macvlan", 1), None)]
 #[case::the_profile_names_the_network(functions("vf,vf,macvlan", 3).profile(EACH), Some("2 networks for 3 nvidia.com/rdma-vf: each needs exactly one"))]
+#[case::resource_of_the_profile(
+    annotated(&format!("{ATTACHED}: storage"), "containers: [{name: train, resources: {limits: {nvidia.com/gpu: 2, example.com/ib: 2}}}]").profile(&EACH.replace("nvidia.com/rdma-vf", "example.com/ib")),
+    Some("0 networks for 2 example.com/ib: each needs exactly one")
+)]
+#[case::resource_of_a_profile_without_networks(
+    annotated(&format!("{ATTACHED}: storage"), "containers: [{name: train, resources: {limits: {nvidia.com/gpu: 2, example.com/ib: 2}}}]").profile("transport: roce\nresources: [{name: example.com/ib, mode: perGpu}]"),
+    None
+)]
 #[case::matches_the_profile(functions("vf,vf,macvlan", 2).profile(EACH), None)]
 #[case::no_function(annotated(&format!("{ATTACHED}: macvlan"), &format!("containers: [{{name: train, {RDMA}}}]")), None)]
 fn fp018_networks_per_virtual_function(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
