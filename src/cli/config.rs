@@ -105,6 +105,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             report_replaced_profiles(&configuration);
             report_host_access(&configuration);
             report_unlisted_machines(&configuration);
+            report_undelivered_settings(&configuration);
             Ok(Status::Success)
         }
         Err(problems) => {
@@ -185,6 +186,25 @@ fn report_unlisted_machines(configuration: &Configuration) {
                 format_args!(
                     "profile {name} selects the machine {machine}, but also applies to pods that select another one: list \
                      {machine} in `match.machines`"
+                ),
+            );
+        }
+    }
+}
+
+/// Prints a note for each custom profile that may deliver settings of other libraries in NCCL's configuration file.
+fn report_undelivered_settings(configuration: &Configuration) {
+    let profiles = &configuration.fabric.profiles;
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
+        let settings: Vec<&str> = entry.profile.undelivered_settings().collect();
+        if !settings.is_empty() {
+            print_note(
+                &mut stderr,
+                format_args!(
+                    "profile {name} delivers {} in NCCL's configuration file to containers that use it, such as those of MPI \
+                     jobs, where other libraries do not read them: set `via: env`",
+                    settings.join(", ")
                 ),
             );
         }

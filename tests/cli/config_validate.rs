@@ -22,6 +22,11 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
+#[case::settings_of_other_libraries(
+    &["config: {fabric: {profiles: [{name: mine, transport: ib, env: [{name: UCX_TLS, value: rc}, {name: NCCL_DEBUG, value: INFO}, {name: FI_LOG_LEVEL, value: warn}, {name: OMPI_A, value: b, via: env}, {name: LD_PRELOAD, value: a, optIn: true}]}]}}\n"],
+    0, "is valid", "profile mine delivers UCX_TLS in NCCL's configuration file"
+)]
+#[case::settings_of_plugins(&["config: {fabric: {profiles: [{name: mine, transport: efa, env: [{name: FI_LOG_LEVEL, value: warn}]}]}}\n"], 0, "is valid", "")]
 #[case::listed_machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, match: {machines: [m8]}, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "")]
 #[case::network_of_another_transport(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nfailClosed: {ncclNet: IB}}]}}\n"], 2, "", "0.yaml:2: config.fabric.profiles[0].failClosed: ncclNet=IB selects another transport; the transport is efa")]
 #[case::list_of_a_later_file(

@@ -3,6 +3,7 @@
 //! The types define both the values and their form in the configuration. Profiles intentionally cannot override user
 //! settings or deny pods.
 
+mod capability;
 mod container;
 mod machine;
 mod namespaces;
@@ -105,6 +106,10 @@ item! {
     check: Self::check
 }
 
+/// Prefixes of the variables that NCCL, RCCL and the plugins of NCCL read: NCCL sets those in its configuration file before it loads
+/// a plugin.
+const READ_FROM_FILE: [&str; 4] = ["NCCL_", "RCCL_", "FI_", "OFI_"];
+
 impl Profile {
     /// Returns true if the transport is RDMA: pods need devices, and their settings must not select TCP.
     #[must_use]
@@ -116,7 +121,8 @@ impl Profile {
     /// then be a second set.
     #[must_use]
     pub fn adds_adapters(&self) -> bool {
-        let by_resource = self.resources.iter().any(|resource| !resource.opt_in) || self.dra.extended_resource.is_some();
+        let by_resource =
+            self.resources.iter().any(|resource| !resource.opt_in) || self.dra.extended_resource.is_some();
         self.is_rdma() && (by_resource || !self.dra.claims.is_empty() || self.attaches_networks())
     }
 
@@ -132,6 +138,13 @@ impl Profile {
     pub fn unlisted_machine(&self) -> Option<&str> {
         let selected = self.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
         selected.filter(|_| self.matches.machines.is_empty()).map(|(_, machine)| machine.as_str())
+    }
+
+    /// Returns the settings of libraries that do not read NCCL's configuration file, but that the profile may deliver in it.
+    pub fn undelivered_settings(&self) -> impl Iterator<Item = &str> {
+        let is_read = |name: &str| READ_FROM_FILE.iter().any(|prefix| name.starts_with(prefix));
+        let in_file = self.env.iter().filter(|setting| setting.via == DeliveryChannel::Conf && !setting.opt_in);
+        in_file.map(|setting| setting.name.as_str()).filter(move |name| !is_read(name))
     }
 
     /// Returns true if the profile adds claims from the `ResourceClaimTemplate` called `template`.

@@ -116,7 +116,7 @@ pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>>
     };
     problems.extend(configuration.as_ref().err().into_iter().flatten().map(|problem| Problem {
         line: problem.line,
-        field: format!("{prefix}config.{}", problem.field),
+        field: format!("{prefix}config.{}", problem.field).trim_end_matches('.').to_owned(),
         message: problem.message.clone(),
     }));
     problem::sort(&mut problems);
@@ -200,6 +200,7 @@ mod tests {
     #[case::empty_files(&["", "{}", "# later"], Ok(true))]
     #[case::lines_of_each_file(&["config:\n  mesh:\n    hold: 1", "\nconfig:\n  mesh:\n    traffic: 1\nconfg: {}"], Err(&["0:3: config.mesh.hold", "1:4: config.mesh.traffic", "1:5: confg"][..]))]
     #[case::replaced_problem(&["config: {mesh: {hold: 1}}", "config: {mesh: {hold: true}}"], Ok(true))]
+    #[case::not_a_mapping(&["config: [a]"], Err(&["0:1: config"][..]))]
     #[case::a_section_replaces_a_value(&["config: 1", "config: {mesh: {hold: 1}}"], Err(&["1:1: config.mesh.hold"][..]))]
     #[case::profile(&["config: {}", "name: mine\nsecurityContext: {}"], Err(&["1: ", "1:1: transport"][..]))]
     #[case::not_values(&["config: {}", "apiVersion: config.trainmesh.dev/v1alpha1"], Err(&["1: "][..]))]

@@ -144,6 +144,14 @@ fn check_profile(body: &str, expected: &[&str]) {
     "securityContext: {capabilities: {add: [IPC_LOCK]}, memlock: nodeUnlimited}\n",
     &["line 7: securityContext.memlock: expected either nodeUnlimited or the capability IPC_LOCK, found both"]
 )]
+#[case::misspelled_capability(
+    "securityContext: {capabilities: {add: [SYS_PTRACE, IPC_LOK]}}\n",
+    &["line 7: securityContext.capabilities.add: unknown capability IPC_LOK: did you mean IPC_LOCK?"]
+)]
+#[case::misspelled_capability_of_a_sidecar(
+    "sidecars: [{ref: a, image: i, capabilities: [NET_ADMN, OF_A_NEWER_KERNEL]}]\n",
+    &["line 7: sidecars[0].capabilities: unknown capability NET_ADMN: did you mean NET_ADMIN?"]
+)]
 #[case::capability_with_prefix(
     "securityContext: {capabilities: {add: [CAP_IPC_LOCK]}}\n",
     &[r#"line 7: securityContext.capabilities.add: item 1: expected a capability such as IPC_LOCK, found "CAP_IPC_LOCK""#]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use serde_json::json;
 
+use super::capability::report_misspelled;
 #[cfg(feature = "schema")]
 use super::schema::add_constant;
 use super::{Capability, DnsLabel, EnvName, EnvValue, HostPath, Image, MachinePattern, ResourceName, ResourcePattern};
@@ -68,6 +69,7 @@ section! {
         /// Capabilities to add.
         pub add: Vec<Capability>,
     }
+    check: |capabilities: &Self, fields: &mut Fields<'_>| report_misspelled(&capabilities.add, "add", fields)
 }
 
 /// Method that allows RDMA to lock memory.
@@ -107,6 +109,7 @@ item! {
         pub host_paths: Vec<HostPath>,
     }
     partial: |fields: &mut Fields<'_>| {
+        report_misspelled(&capabilities, "capabilities", fields);
         if !fields.get_or("native", true) {
             fields.report_problem("native", "expected true: with a plain container the job would never complete".to_owned());
         }
