@@ -129,6 +129,15 @@ impl InputArguments {
             context.add(&document, self.namespace());
         }
         runtime::read(&self.runtime, self.namespace(), inputs.substitutions(), &mut context)?;
+        if let [first, others @ ..] = &*context.replaced_namespaces() {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            print_warning(
+                &mut stderr(ColorChoice::Auto),
+                format_args!(
+                    "--namespace-labels replaces the labels of Namespace {first}{more} in the input: leave it out to use them"
+                ),
+            );
+        }
         let unused: Vec<&str> = inputs.substitutions().unused().collect();
         if let Some(first) = unused.first() {
             let names = unused.join(", ");

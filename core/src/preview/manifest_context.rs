@@ -33,6 +33,9 @@ pub const CONTEXT_KINDS: [&str; 13] = [
     "etcd",
 ];
 
+/// Label that every namespace has.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
 /// Namespace labels, training runtimes, `ComputeDomains`, claims and device classes of the input.
 #[derive(Debug)]
 pub struct ManifestContext {
@@ -168,6 +171,17 @@ impl ManifestContext {
     #[must_use]
     pub fn labels(&self, namespace: &str) -> &BTreeMap<String, String> {
         self.override_labels.as_ref().or_else(|| self.by_namespace.get(namespace)).unwrap_or(&self.default_labels)
+    }
+
+    /// Returns the Namespaces of the input that have labels which the labels of all namespaces replace.
+    #[must_use]
+    pub fn replaced_namespaces(&self) -> Vec<&str> {
+        let Some(all) = &self.override_labels else { return Vec::new() };
+        let is_replaced = |name: &&String| {
+            let labels = self.by_namespace.get(*name).into_iter().flatten();
+            labels.into_iter().any(|(key, value)| key != NAME_LABEL && all.get(key) != Some(value))
+        };
+        self.namespaces.iter().filter(is_replaced).map(String::as_str).collect()
     }
 
     /// Returns the `ComputeDomains` of `namespace` in the input.
