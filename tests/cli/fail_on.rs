@@ -193,7 +193,7 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 )]
 #[case::finding_about_the_whole_job(
     PARTLY_OPTED_OUT, &["--fabric", "ib-shared"],
-    &[("changed", "PyTorchJob default/a Worker"), ("warning", "stdin:8: PyTorchJob default/a Master: FP031: Worker gets ib-shared, but not Master")]
+    &[("changed", "PyTorchJob default/a Worker"), ("warning", "stdin:8: PyTorchJob default/a Master: FP031: Worker gets ib-shared, and Master opted out")]
 )]
 #[case::known_template(
     &claiming("{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 1}}"), &["--fabric", "ib-shared"], &[CHANGED]

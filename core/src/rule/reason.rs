@@ -225,7 +225,7 @@ codes! {
         /// The pod already has the label.
         ManagedAlready => "the pod is already labeled trainmesh.dev/managed",
         /// The pod runs only its main containers and istio-proxy.
-        NoHelpers => "the pod has no sidecar other than istio-proxy",
+        NoHelpers => "the pod has no known sidecar other than istio-proxy",
         /// The pod has no main container, or the restart policy of one is `Always`.
         PayloadNeverEnds => "a main container never completes, or the pod has none",
         /// Configuration: `termination.enabled: false`.

@@ -69,11 +69,11 @@ fn refusals_leave_marks(#[case] mode: Mode, #[case] pod: Value, #[case] written:
 #[rstest]
 #[case::fabric(
     gpus(pod(json!({"labels": {"trainmesh.dev/fabric": "tcp"}}))),
-    "the pod has no sidecar other than istio-proxy: the label trainmesh.dev/managed lets the controller watch the pod's fabric"
+    "the pod has no known sidecar other than istio-proxy: the label trainmesh.dev/managed lets the controller watch the pod's fabric"
 )]
 #[case::refusal(
     unknown_fabric(),
-    "the pod has no sidecar other than istio-proxy: the label trainmesh.dev/managed lets the controller report the refusal"
+    "the pod has no known sidecar other than istio-proxy: the label trainmesh.dev/managed lets the controller report the refusal"
 )]
 #[case::already_labeled(
     {
@@ -81,9 +81,9 @@ fn refusals_leave_marks(#[case] mode: Mode, #[case] pod: Value, #[case] written:
         pod["metadata"]["labels"]["trainmesh.dev/managed"] = json!("true");
         pod
     },
-    "the pod has no sidecar other than istio-proxy: the label trainmesh.dev/managed lets the controller report the refusal"
+    "the pod has no known sidecar other than istio-proxy: the label trainmesh.dev/managed lets the controller report the refusal"
 )]
-#[case::no_label(pod(json!({})), "the pod has no sidecar other than istio-proxy")]
+#[case::no_label(pod(json!({})), "the pod has no known sidecar other than istio-proxy")]
 fn the_label_for_the_controller_is_explained(#[case] pod: Value, #[case] expected: &str) {
     let outcome = without_injection(Mode::Enabled).run(&pod);
     let rule = outcome.rules.iter().find(|rule| rule.rule == RuleId::TerminationManaged).unwrap();
