@@ -1,12 +1,17 @@
 //! Writes YAML as kubectl prints it.
 
+mod plain;
+mod text;
+
 use std::fmt::Write as _;
 
-use serde::ser::{Serialize, Serializer};
-use serde_json::Value;
-use serde_saphyr::{DoubleQuoted, SerializerOptions};
+use serde_json::{Map, Value};
 
-use crate::printable::is_printable;
+/// Longest key for which a parser searches the colon, in characters.
+const MAX_SIMPLE_KEY: usize = 1024;
+
+/// Columns by which a value is indented below its key.
+const STEP: usize = 2;
 
 /// Writes `value` as YAML in block style, which YAML 1.1 and 1.2 parsers read identically. Lists are not indented below
 /// their key, long lines are not folded, and multi-line text becomes a `|` block. Characters that are not printable are
@@ -14,92 +19,110 @@ use crate::printable::is_printable;
 #[must_use]
 pub fn to_string(value: &Value) -> String {
     let mut text = String::new();
-    // This cannot fail: all keys of a JSON value are strings, and writing to a `String` succeeds.
-    serde_saphyr::to_fmt_writer_with_options(&mut text, &KubectlStyle(value), options()).ok();
-    escape(without_blank_indentation(text))
+    write_inline(&mut text, value, 0);
+    text
 }
 
-/// Serializes a value in kubectl's style where the library would choose another one.
-struct KubectlStyle<'value>(&'value Value);
-
-fn options() -> SerializerOptions {
-    serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX }
+/// Writes a value in the current line, whose column is `column`. A list or mapping continues there, a block of text one
+/// step to the right of the parent, or of the start of the document.
+fn write_inline(out: &mut String, value: &Value, column: usize) {
+    match value {
+        Value::Array(items) if !items.is_empty() => write_list(out, items, column),
+        Value::Object(entries) if !entries.is_empty() => write_mapping(out, entries, column),
+        value => write_scalar(out, value, column.max(STEP)),
+    }
 }
 
-impl Serialize for KubectlStyle<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::String(text) if needs_quotes(text) => DoubleQuoted(text).serialize(serializer),
-            Value::Array(items) => serializer.collect_seq(items.iter().map(KubectlStyle)),
-            Value::Object(entries) => {
-                serializer.collect_map(entries.iter().map(|(key, value)| (key, KubectlStyle(value))))
+/// Writes items whose dashes are at `column`. The line has its indentation already.
+fn write_list(out: &mut String, items: &[Value], column: usize) {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            indent(out, column);
+        }
+        out.push_str("- ");
+        write_inline(out, item, column + STEP);
+    }
+}
+
+/// Writes entries whose keys are at `column`. The line has its indentation already.
+fn write_mapping(out: &mut String, entries: &Map<String, Value>, column: usize) {
+    for (index, (key, value)) in entries.iter().enumerate() {
+        if index > 0 {
+            indent(out, column);
+        }
+        write_key(out, key, column);
+        match value {
+            Value::Array(items) if !items.is_empty() => {
+                out.push('\n');
+                indent(out, column);
+                write_list(out, items, column);
             }
-            value => value.serialize(serializer),
-        }
-    }
-}
-
-/// Returns true for text that must be quoted: a tab at the start of a block is indentation to libyaml, and blanks at
-/// the end of a line would be invisible.
-fn needs_quotes(text: &str) -> bool {
-    has_invisible_characters(text)
-        || text.contains('\n')
-            && (text.trim_start_matches('\n').starts_with('\t')
-                || text.split('\n').any(|line| line.ends_with([' ', '\t'])))
-}
-
-/// Returns true if `text` contains invisible characters, which the library does not escape.
-fn has_invisible_characters(text: &str) -> bool {
-    !text.is_ascii() && text.chars().any(|character| !character.is_ascii() && !is_printable(character))
-}
-
-/// Escapes invisible characters. Values that contain one are already in double quotes; keys may not be.
-fn escape(text: String) -> String {
-    if !has_invisible_characters(&text) {
-        return text;
-    }
-    let mut escaped = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let mut rest = line;
-        while let Some(next) = rest.strip_prefix(' ').or_else(|| rest.strip_prefix("- ")) {
-            rest = next;
-        }
-        escaped.push_str(&line[..line.len() - rest.len()]);
-        match rest.split_once(':') {
-            // A key without quotes contains no colon.
-            Some((key, value)) if !key.starts_with('"') && has_invisible_characters(key) => {
-                let key = key.replace('\\', "\\\\").replace('"', "\\\"");
-                escaped.push('"');
-                escape_into(&mut escaped, &key);
-                escaped.push_str("\":");
-                escape_into(&mut escaped, value);
+            Value::Object(entries) if !entries.is_empty() => {
+                out.push('\n');
+                indent(out, column + STEP);
+                write_mapping(out, entries, column + STEP);
             }
-            _ => escape_into(&mut escaped, rest),
+            value => {
+                out.push(' ');
+                write_scalar(out, value, column + STEP);
+            }
         }
     }
-    escaped
 }
 
-fn escape_into(escaped: &mut String, text: &str) {
-    for character in text.chars() {
-        let code = u32::from(character);
-        // Writing to a string cannot fail.
-        let _ = match code {
-            _ if character.is_ascii() || is_printable(character) => escaped.write_char(character),
-            0..=0xffff => write!(escaped, "\\u{code:04X}"),
-            _ => write!(escaped, "\\U{code:08X}"),
-        };
+/// Writes a key up to its colon. A key that is too long for a single line has an explicit indicator.
+fn write_key(out: &mut String, key: &str, column: usize) {
+    let start = out.len();
+    if plain::is_key(key) {
+        out.push_str(key);
+    } else {
+        text::write_quoted(out, key);
+    }
+    if out[start..].chars().count() > MAX_SIMPLE_KEY {
+        out.insert_str(start, "? ");
+        out.push('\n');
+        indent(out, column);
+    }
+    out.push(':');
+}
+
+/// Writes a scalar or an empty list or mapping, and ends the line. `column` is that of a block of text.
+fn write_scalar(out: &mut String, value: &Value, column: usize) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) if number.is_f64() => write_float(out, &number.to_string()),
+        Value::Number(number) => {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{number}");
+        }
+        Value::String(text) => return text::write(out, text, column),
+        Value::Array(_) => out.push_str("[]"),
+        Value::Object(_) => out.push_str("{}"),
+    }
+    out.push('\n');
+}
+
+/// Writes a float in the form that YAML 1.1 requires: a fraction, and a sign of the exponent.
+fn write_float(out: &mut String, number: &str) {
+    let (digits, exponent) =
+        number.split_once('e').map_or((number, None), |(digits, exponent)| (digits, Some(exponent)));
+    out.push_str(digits);
+    if !digits.contains('.') {
+        out.push_str(".0");
+    }
+    if let Some(exponent) = exponent {
+        out.push('e');
+        if !exponent.starts_with(['+', '-']) {
+            out.push('+');
+        }
+        out.push_str(exponent);
     }
 }
 
-/// Removes the indentation from blank lines in blocks, which the library indents like other lines.
-fn without_blank_indentation(text: String) -> String {
-    if !text.contains(" \n") {
-        return text;
-    }
-    text.split_inclusive('\n').map(|line| if line.trim_start_matches(' ') == "\n" { "\n" } else { line }).collect()
+fn indent(out: &mut String, column: usize) {
+    out.extend(std::iter::repeat_n(' ', column));
 }
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -122,6 +145,10 @@ mod tests {
     #[case::odd_key(json!({"a": [{"-x\\\"\u{200b}": "c: \u{200b}"}]}), "a:\n- \"-x\\\\\\\"\\u200B\": \"c: \\u200B\"\n")]
     #[case::invisible(json!({"a": ["\u{200b}", "x\ny\u{e0041}\n"]}), "a:\n- \"\\u200B\"\n- \"x\\ny\\U000E0041\\n\"\n")]
     #[case::control(json!({"a\u{1b}": "\u{9b}\u{7f}\u{1b}"}), "\"a\\e\": \"\\x9B\\x7F\\e\"\n")]
+    #[case::lists(json!([[1, ["a\nb"]], [], {"c": ["d\ne"]}]), "- - 1\n  - - |-\n      a\n      b\n- []\n- c:\n  - |-\n    d\n    e\n")]
+    #[case::root("a\nb".into(), "|-\n  a\n  b\n")]
+    #[case::floats(json!([1.5, 1e21, 4e-6, 12.5e300]), "- 1.5\n- 1.0e+21\n- 4.0e-6\n- 1.25e+301\n")]
+    #[case::long_key(json!([{"k".repeat(1025): {"a": 1}}]), &format!("- ? {}\n  :\n    a: 1\n", "k".repeat(1025)))]
     #[case::image(json!({"image": "ghcr.io/a/b:1.2@sha256:0f"}), "image: ghcr.io/a/b:1.2@sha256:0f\n")]
     fn writes(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(to_string(&value), expected);
