@@ -1,35 +1,13 @@
-//! Reads and writes YAML. Only this module and `mutate::proxy_config`, which edits YAML text, use the YAML libraries.
+//! Reads and writes YAML. Only this module, the reader's crate and `mutate::proxy_config`, which edits YAML text, use the
+//! YAML libraries.
 //!
-//! [`parse_manifest`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2), [`parse`] also rejects
-//! duplicate keys, and [`to_string`] writes a document as kubectl prints it; `tests/unit/yaml_output.rs` compares all with
-//! the original. `parse_tree` reads in the same way and records the line of every value.
-//!
-//! Known differences from Kubernetes; all but the last are stricter:
-//! - a second document after `...` is an error; Kubernetes drops it,
-//! - `!!binary` is an error; Kubernetes stores the decoded bytes as text, which no field expects,
-//! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,
-//! - `!!timestamp` is read as text without a check of its form.
-//!
-//! This scanner follows YAML 1.2, that of Kubernetes YAML 1.1. The results differ for a few unusual inputs:
-//! - `[a:]` contains a mapping; for Kubernetes it contains the text `a:`,
-//! - `[-]` is an error; for Kubernetes it contains the text `-`,
-//! - anchors may contain any character,
-//! - an escaped surrogate pair is a character; for Kubernetes it is an error,
-//! - U+0085, U+2028 and U+2029 are characters; for Kubernetes they are line breaks.
+//! The reader is a crate of its own, because the client also reads kubeconfig files with it. [`to_string`] writes a document
+//! as kubectl prints it; `tests/unit/yaml_output.rs` reads the output with Kubernetes' own parser.
 
-mod compose;
-mod duplicates;
 mod emit;
-mod error;
-mod parse;
-mod scalar;
-mod tree;
 
-pub use duplicates::DuplicateKey;
-pub(crate) use duplicates::{DuplicateKeys, MAX_DUPLICATES};
 pub use emit::to_string;
-pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
-pub(crate) use parse::parse_tree;
-pub use parse::{parse, parse_manifest};
-pub use scalar::json_number;
-pub(crate) use tree::{Lines, Node, Tree, type_name};
+pub use trainmesh_yaml::{
+    DuplicateKey, Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, json_number, parse, parse_manifest,
+};
+pub(crate) use trainmesh_yaml::{DuplicateKeys, Lines, MAX_DUPLICATES, Node, Tree, parse_tree, type_name};

@@ -76,11 +76,9 @@ fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
         }
         KubeconfigError::ReadConfig(cause, path) => format!("{}: {cause}", path.display()),
         KubeconfigError::Parse(cause) => {
-            let text = cause.to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             let invalid = path.map(Path::to_owned).or_else(invalid_file);
             let name = invalid.map(|path| format!(" {}", path.display())).unwrap_or_default();
-            format!("the kubeconfig{name} is not valid YAML: {first}")
+            format!("the kubeconfig{name} is not valid: {cause}")
         }
         KubeconfigError::CurrentContextNotSet => {
             "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()

@@ -53,7 +53,8 @@ fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: 
 )]
 #[case::unknown_current_context("doctor", &UNREACHABLE.replace("current-context: kind-x", "current-context: zz"), "found no cluster: the kubeconfig has no context zz; it has kind-x, other")]
 #[case::unknown_cluster("doctor", &UNREACHABLE.replace("- {name: c,", "- {name: d,"), "the kubeconfig has no cluster c, which the context names")]
-#[case::not_yaml("doctor", "a: [", "/kubeconfig is not valid YAML: ")]
+#[case::not_yaml("doctor", "a: [", "/kubeconfig is not valid: line 1: unclosed bracket '['")]
+#[case::wrong_type("doctor", "users: {}", "/kubeconfig is not valid: invalid type: map, expected a sequence")]
 #[case::missing_plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", &PLUGIN.replace("get-token", "aws-nope")), "error: cannot run the credential plugin aws-nope (user u): it is not in the PATH\n")]
 #[case::plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", PLUGIN), "configuration: the credential plugin get-token failed (exit status: 3): no profile")]
 fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig: &str, #[case] expected: &str) {
@@ -65,7 +66,7 @@ fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig
 
 /// A credential plugin that fails.
 const PLUGIN: &str = "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: get-token, \
-                      args: [--secret, x], env: [{name: VAULT_TOKEN, value: y}], interactiveMode: Never}}";
+                      args: [--secret, x], env: [{name: VAULT_TOKEN, value: z}], interactiveMode: Never}}";
 
 /// A proxy, or another server at the address of the apiserver, responds with a web page.
 #[rstest]

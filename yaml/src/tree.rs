@@ -9,7 +9,7 @@ use super::duplicates::DuplicateKey;
 
 /// A document and its lines.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub struct Tree {
     pub(super) value: Value,
     /// Keys that replace earlier ones.
     pub(super) duplicates: Vec<DuplicateKey>,
@@ -19,18 +19,19 @@ pub(crate) struct Tree {
 
 /// A value of a document and its line. Values repeated by an alias or a merge have the line of the alias or merge.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node<'tree> {
+pub struct Node<'tree> {
     /// The line of its key, counted from 1; without a key, the line on which it starts.
-    pub(crate) line: u64,
+    pub line: u64,
     /// The line on which it starts. A block scalar starts on its first line that is not blank.
-    pub(crate) start: u64,
-    pub(crate) value: &'tree Value,
+    pub start: u64,
+    /// The value.
+    pub value: &'tree Value,
     lines: Option<&'tree Lines>,
 }
 
 /// The recorded lines of a value and of the values in it.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub struct Lines {
     line: u64,
     start: u64,
     /// Lines of the items or entries, in their order. Those of a value repeated by an alias or a merge are missing.
@@ -39,18 +40,21 @@ pub(crate) struct Lines {
 
 impl Tree {
     /// Converts to the value, its duplicate keys and its lines.
-    pub(crate) fn into_parts(self) -> (Value, Vec<DuplicateKey>, Lines) {
+    #[must_use]
+    pub fn into_parts(self) -> (Value, Vec<DuplicateKey>, Lines) {
         (self.value, self.duplicates, self.lines)
     }
 
     /// Returns an empty mapping.
-    pub(crate) fn empty() -> Self {
+    #[must_use]
+    pub fn empty() -> Self {
         let lines = Lines { children: vec![Lines::new(1, 1)], ..Lines::default() };
         Self { value: Value::Object(Map::new()), duplicates: Vec::new(), lines }
     }
 
     /// Converts to the value of `key` in a mapping; null if it does not exist.
-    pub(crate) fn into_entry(mut self, key: &str) -> Self {
+    #[must_use]
+    pub fn into_entry(mut self, key: &str) -> Self {
         let index = self.value.as_object().and_then(|entries| entries.keys().position(|entry| entry == key));
         let value = self.value.get_mut(key).map(Value::take).unwrap_or_default();
         let lines = index.and_then(|index| self.lines.children.first_mut()?.children.get_mut(index)).map(mem::take);
@@ -58,43 +62,47 @@ impl Tree {
     }
 
     /// Adds `offset` to every line.
-    pub(crate) fn add_to_lines(&mut self, offset: u64) {
+    pub fn add_to_lines(&mut self, offset: u64) {
         self.lines.add(offset);
     }
 
     /// Merges the mapping `other` as Helm merges a later file of values: mappings key by key; anything else replaces the
     /// value. Has no effect if one of the two is not a mapping.
-    pub(crate) fn merge(&mut self, mut other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
         let (Some(lines), Value::Object(value)) = (self.lines.children.first_mut(), &mut self.value) else { return };
         let Value::Object(new) = other.value else { return };
         merge(value, lines, new, other.lines.children.pop().unwrap_or_default());
     }
 
-    pub(crate) fn root(&self) -> Node<'_> {
+    /// Returns the document.
+    #[must_use]
+    pub fn root(&self) -> Node<'_> {
         self.lines.node(&self.value, &[])
     }
 }
 
 impl<'tree> Node<'tree> {
     /// Returns the value of `key`, if this node is a mapping that contains it.
-    pub(crate) fn get(self, key: &str) -> Option<Self> {
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Self> {
         self.entries().find(|(name, _)| *name == key).map(|(_, entry)| entry)
     }
 
     /// Returns the entries of a mapping in the order of the text.
-    pub(crate) fn entries(self) -> impl Iterator<Item = (&'tree str, Self)> {
+    pub fn entries(self) -> impl Iterator<Item = (&'tree str, Self)> {
         let entries = self.value.as_object().into_iter().flatten().enumerate();
         entries.map(move |(index, (key, value))| (key.as_str(), self.child(index, value)))
     }
 
     /// Returns the items of a list.
-    pub(crate) fn items(self) -> impl Iterator<Item = Self> {
+    pub fn items(self) -> impl Iterator<Item = Self> {
         let items = self.value.as_array().into_iter().flatten().enumerate();
         items.map(move |(index, value)| self.child(index, value))
     }
 
     /// Returns an item of a list.
-    pub(crate) fn item(self, index: usize) -> Option<Self> {
+    #[must_use]
+    pub fn item(self, index: usize) -> Option<Self> {
         Some(self.child(index, self.value.as_array()?.get(index)?))
     }
 
@@ -108,7 +116,8 @@ impl<'tree> Node<'tree> {
 impl Lines {
     /// Returns the node of `value`, a value of the document. `path` consists of the indexes of the entries and items that
     /// contain it.
-    pub(crate) fn node<'tree>(&'tree self, value: &'tree Value, path: &[usize]) -> Node<'tree> {
+    #[must_use]
+    pub fn node<'tree>(&'tree self, value: &'tree Value, path: &[usize]) -> Node<'tree> {
         let document = Node { line: 1, start: 1, value, lines: Some(self) }.child(0, value);
         path.iter().fold(document, |node, index| node.child(*index, value))
     }
@@ -170,7 +179,8 @@ fn merge(value: &mut Map<String, Value>, lines: &mut Lines, new: Map<String, Val
 }
 
 /// Returns the type of `value` for a message.
-pub(crate) fn type_name(value: &Value) -> &'static str {
+#[must_use]
+pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "a boolean",

@@ -21,7 +21,7 @@ pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
 }
 
 /// Reads one YAML document and records its lines.
-pub(crate) fn parse_tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
+pub fn parse_tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
     let mut lines = Lines::default();
     compose(text, treatment, Some(&mut lines)).map(|(value, duplicates)| Tree { value, duplicates, lines })
 }

@@ -4,7 +4,7 @@ use super::error::Error;
 
 /// Treatment of a key that occurs several times in a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DuplicateKeys {
+pub enum DuplicateKeys {
     /// The document is invalid.
     Reject,
     /// The last value is kept, as by kubectl.
@@ -28,7 +28,7 @@ pub(super) struct Duplicates {
 }
 
 /// Maximum number of duplicate keys that are reported for a document. More only repeat the same mistake.
-pub(crate) const MAX_DUPLICATES: usize = 20;
+pub const MAX_DUPLICATES: usize = 20;
 
 impl DuplicateKey {
     /// Creates one from the line of the replaced key, if it is known, and the line of this key.
