@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use memchr::memchr;
 use serde_json::{Map, Value};
 
 use crate::fabric::nccl;
@@ -51,7 +52,8 @@ pub(super) fn reject<'manifest>(
     fields: impl IntoIterator<Item = (String, &'manifest Value)>,
 ) -> Result<(), RenderError> {
     let mut found = Found::default();
-    for (mut path, field) in fields {
+    // Most manifests contain no dollar; the search for placeholders takes far longer than that for dollars.
+    for (mut path, field) in fields.into_iter().filter(|(_, field)| contains_dollar(field)) {
         found.collect(field, "", &mut path);
     }
     match found.first {
@@ -61,6 +63,17 @@ pub(super) fn reject<'manifest>(
             placeholder: text.to_owned(),
             names: found.names.into_iter().map(str::to_owned).collect(),
         }),
+    }
+}
+
+fn contains_dollar(value: &Value) -> bool {
+    match value {
+        Value::String(text) => memchr(b'$', text.as_bytes()).is_some(),
+        Value::Array(items) => items.iter().any(contains_dollar),
+        Value::Object(fields) => {
+            fields.iter().any(|(key, field)| memchr(b'$', key.as_bytes()).is_some() || contains_dollar(field))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
