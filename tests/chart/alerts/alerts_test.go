@@ -249,6 +249,20 @@ var cases = []struct {
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} _x20 1x40`, 30 * time.Minute, "validate"},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 1x90`, 60 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
+	// Prometheus did not scrape for two hours: what it counted before is not new.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x30 _x120 300x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+10x30 _x120 300x60`, 158 * time.Minute, ""},
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0+10x30 _x120 300x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+10x30 _x120 300x60`, 158 * time.Minute, ""},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x30 _x120 1x60`, 160 * time.Minute, ""},
+	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="exec",result="forbidden"} 1x30 _x120 1x60`, 160 * time.Minute, ""},
+	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 1x30 _x120 1x60`, 160 * time.Minute, ""},
+	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x30 _x120 2x60`, 160 * time.Minute, ""},
+	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 1x30 _x120 1x60`, 160 * time.Minute, ""},
+	// A failure after the gap is one.
+	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x30 _x120 2x5 3x60`, 170 * time.Minute, "PodMissedByWebhook"},
 	// One of two clusters: the other one must not hide it.
 	{"TrainmeshFailsOpen", `
 		apiserver_admission_webhook_fail_open_count{cluster="a",name="inject.trainmesh.dev",type="admit"} 0+10x60
