@@ -20,6 +20,7 @@ pub mod live;
 pub(crate) mod mesh;
 pub mod namespaces;
 mod page;
+pub(crate) mod paged;
 pub mod request;
 pub mod secret;
 mod webhook_configuration;

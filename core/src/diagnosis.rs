@@ -18,8 +18,10 @@ mod kubernetes;
 mod mesh;
 mod mpi;
 mod page;
+mod published;
 mod ras;
 mod recovery;
+mod related;
 mod rendezvous;
 mod replacement;
 mod report;
@@ -39,10 +41,13 @@ pub use inventory::{
     WorkloadClass, inventory,
 };
 pub use page::reference_page;
+pub use published::PublishedFinding;
 pub use ras::{RasTarget, ras_targets};
 pub use recovery::{Recovers, Recovery};
+pub use related::RelatedObjects;
 pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE};
 pub use snapshot::log::{ContainerLog, LogName};
+pub use snapshot::node::NodeRecord;
 pub use snapshot::ras::{
     Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasRecord, RasReport, RasResult,
 };
@@ -50,7 +55,7 @@ pub use snapshot::reference::WorkloadName;
 pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotError};
 pub use suspicion::{PodWorkload, Suspicion};
 pub use target::{Selection, Target, TargetError};
-pub use tracker::{FindingKey, FindingTracker, MAX_TRACKED, PublishedFinding, TrackedChanges};
+pub use tracker::{FindingKey, FindingTracker, MAX_TRACKED, TrackedChanges};
 pub use transport::{LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, UnassignedLog, log_targets};
 pub use waste::{Waste, WasteCause};
 

@@ -4,7 +4,9 @@
 //! are not installed are skipped; those that the user may not read are returned by name.
 
 mod logs;
+mod nodes;
 mod ras;
+mod scan;
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
@@ -15,22 +17,19 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::list::paginate;
-use super::page::read_page;
-use super::request::{RequestError, send};
+use super::request::RequestError;
 use trainmesh_core::config::Termination;
-use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, PodWorkload, SnapshotError};
-use trainmesh_core::pod;
+use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, SnapshotError};
 use trainmesh_core::workload::KINDS;
 
 pub use logs::{ReadLogs, read_logs};
+pub(crate) use nodes::WatchedNodes;
 pub use ras::poll_ras;
+use scan::{MAX_PODS, MAX_RELATED};
+pub(crate) use scan::{NamespaceSnapshot, read_namespace};
 
 /// Page size: 100 pods with large annotations take a few megabytes.
 const PAGE: u32 = 100;
-/// Page size of the controller: one with the largest pods, of some 9 MiB of JSON each, must fit into its memory.
-const POD_PAGE: u32 = 20;
-/// Maximum number of pods that the controller diagnoses at once, of some 3 KB each.
-const MAX_PODS: usize = 10_000;
 /// Kinds whose objects a diagnosis does not read: pods of them have no training job.
 const SKIPPED: [&str; 6] = ["DaemonSet", "Deployment", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"];
 /// A kind of schedulers and queues: group, versions with the newest first, kind, plural, and the kind whose absence is
@@ -54,9 +53,6 @@ const SCHEDULING: [SchedulingKind; 7] = [
     ),
 ];
 
-/// Request for the pods of a namespace, in errors.
-const LIST_PODS: &str = "list pods";
-
 /// Istio's policies, which a namespace has or inherits from this one.
 const ROOT_NAMESPACE: &str = "istio-system";
 const PEER_AUTHENTICATION: (&str, &[&str], &str, &str) =
@@ -71,6 +67,12 @@ pub enum ReadError {
     /// A namespace has more pods than the controller diagnoses.
     #[error("more than the limit of {MAX_PODS} pods of suspicious workloads: run trainmesh diagnose")]
     TooManyPods,
+    /// A namespace has more objects of a kind than the controller reads.
+    #[error("more than the limit of {MAX_RELATED} objects of a kind in the namespace")]
+    TooManyObjects,
+    /// The watch of nodes has not delivered all of them, or they must not be read.
+    #[error("the nodes are not known")]
+    NodesUnknown,
     /// The server is no apiserver.
     #[error("could not list pods: the server has no such API (404): check the server of the context, with its path")]
     NoApi,
@@ -119,45 +121,6 @@ pub async fn read_snapshot(
         reader.list_newest(group, versions, kind, plural, None).await?;
     }
     Ok(reader.read)
-}
-
-/// Reads the pods of `namespace` whose workload is selected, at most [`MAX_PODS`].
-pub(crate) async fn read_pods(
-    client: &Client,
-    namespace: &str,
-    settings: Termination,
-    is_selected: impl Fn(&PodWorkload) -> bool,
-) -> Result<ClusterSnapshot, ReadError> {
-    let mut snapshot = ClusterSnapshot::new(settings);
-    let path = Pod::url_path(&(), Some(namespace));
-    let mut count = 0;
-    let mut add = |mut object: Value| {
-        if !is_selected(&PodWorkload::of(pod::Pod::new(&object))) {
-            return Ok(());
-        }
-        if count == MAX_PODS {
-            return Err(ReadError::TooManyPods);
-        }
-        count += 1;
-        set_type(&mut object, &Pod::api_version(&()), &Pod::kind(&()));
-        snapshot.add(&object, namespace)?;
-        Ok(())
-    };
-    let mut next = Some(ListParams::default().limit(POD_PAGE));
-    while let Some(parameters) = next {
-        let request = Request::new(&path).list(&parameters).map_err(kube::Error::BuildRequest);
-        let text = send(LIST_PODS, async { client.request_text(request?).await }).await?;
-        let mut added = Ok(());
-        let read = |pod| {
-            if added.is_ok() {
-                added = add(pod);
-            }
-        };
-        let token = read_page(&text, read).map_err(|_| RequestError::Malformed(LIST_PODS.to_owned()))?;
-        added?;
-        next = token.map(|token| parameters.continue_token(&token));
-    }
-    Ok(snapshot)
 }
 
 /// Sets the fields that items of a list lack.

@@ -11,8 +11,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::Value;
 
 /// Passes the items in the text of a page to `read`, and returns the token of the next page.
-pub(super) fn read_page(text: &str, read: impl FnMut(Value)) -> serde_json::Result<Option<String>> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
+pub(super) fn read_page(text: &[u8], read: impl FnMut(Value)) -> serde_json::Result<Option<String>> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
     let token = deserializer.deserialize_map(Page(read))?;
     deserializer.end()?;
     Ok(token.filter(|token| !token.is_empty()))
@@ -88,7 +88,7 @@ mod tests {
     #[case::escaped_field(r#"{"it\u0065ms": [1]}"#, &[json!(1)], None)]
     fn items_and_token(#[case] text: &str, #[case] expected: &[Value], #[case] token: Option<&str>) {
         let mut items = Vec::new();
-        assert_eq!(read_page(text, |item| items.push(item)).unwrap().as_deref(), token);
+        assert_eq!(read_page(text.as_bytes(), |item| items.push(item)).unwrap().as_deref(), token);
         assert_eq!(items, expected);
     }
 
@@ -98,6 +98,6 @@ mod tests {
     #[case::another_type(r#"{"items": 1}"#)]
     #[case::not_a_list("[]")]
     fn other_texts_are_rejected(#[case] text: &str) {
-        assert!(read_page(text, |_| {}).is_err());
+        assert!(read_page(text.as_bytes(), |_| {}).is_err());
     }
 }

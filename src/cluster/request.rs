@@ -27,6 +27,9 @@ pub enum RequestError {
     /// The response is malformed. Its content is not repeated, because it may contain a key.
     #[error("could not {0}: the response is malformed")]
     Malformed(String),
+    /// A list contains an object that exceeds the limit of a page.
+    #[error("could not {0}: an object exceeds 32 MiB")]
+    TooLarge(String),
 }
 
 impl RequestError {

@@ -6,11 +6,13 @@
 //! namespace whose pods are slow to list delays the others, by up to 4 minutes for each of its scans; the schedule bounds how often.
 //! Only [`FindingTracker`] is kept of the result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tokio::time::{self, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -20,13 +22,13 @@ use super::schedule::{SCAN_INTERVAL, ScanSchedule, limited};
 use super::suspects::{SuspectPods, Suspects};
 use super::text::printable;
 use crate::bucket::Bucket;
-use crate::cluster::diagnosis::{ReadError, read_pods};
-use crate::cluster::events::{self, MAX_NOTE_BYTES};
+use crate::cluster::diagnosis::{NamespaceSnapshot, ReadError, WatchedNodes, read_namespace};
+use crate::cluster::events::MAX_NOTE_BYTES;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, NamespaceScan};
 use trainmesh_core::diagnosis::{
-    ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, FindingTracker, PublishedFinding, Selection,
-    TrackedChanges, diagnose,
+    ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, FindingTracker, PublishedFinding, RelatedObjects,
+    Selection, TrackedChanges, diagnose,
 };
 use trainmesh_core::error::chain;
 
@@ -50,6 +52,9 @@ pub(super) struct Diagnoser {
     last_resolved: String,
     tracker: FindingTracker,
     schedule: ScanSchedule<SuspectPods>,
+    nodes: Arc<WatchedNodes>,
+    /// Objects that the last scan could not read.
+    unread: BTreeSet<RelatedObjects>,
 }
 
 /// Limits of the events about findings, and about resolved findings: these are no reason to delay new findings.
@@ -68,7 +73,8 @@ impl Diagnoser {
     ) -> Self {
         let (limits, last_resolved) = (EventLimits::new(), String::new());
         let (tracker, schedule) = (FindingTracker::new(Timestamp::now()), ScanSchedule::default());
-        Self { client, settings, suspects, metrics, publisher, limits, last_resolved, tracker, schedule }
+        let (nodes, unread) = (Arc::default(), BTreeSet::new());
+        Self { client, settings, suspects, metrics, publisher, limits, last_resolved, tracker, schedule, nodes, unread }
     }
 
     /// Diagnoses until `stop`.
@@ -77,17 +83,25 @@ impl Diagnoser {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Not the time at which the process started: another replica counted until now.
         self.tracker = FindingTracker::new(Timestamp::now());
+        // Starts with the first suspicious pod.
+        let mut nodes = stream::pending().boxed();
+        let mut watches_nodes = false;
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
+                // The nodes are read at the next scan.
+                _ = nodes.next() => continue,
             }
             let namespaces = self.suspects.by_namespace(Timestamp::now());
             self.resolve(&namespaces).await;
             let interval = |namespace: &str, _: &_| {
                 if self.tracker.has_findings(namespace) { FINDINGS_INTERVAL } else { STABLE_INTERVAL }
             };
+            if !watches_nodes && !namespaces.is_empty() {
+                (nodes, watches_nodes) = (self.nodes.watch(&self.client), true);
+            }
             if let Some(namespace) = self.schedule.due(&namespaces, interval, Instant::now()) {
                 let suspects = namespaces.get(&namespace).cloned().unwrap_or_default();
                 self.scan(&namespace, suspects).await;
@@ -101,7 +115,7 @@ impl Diagnoser {
         let known = self.tracker.namespaces().filter(|namespace| !suspicious.contains_key(*namespace));
         for namespace in in_turn(known, &self.last_resolved) {
             let report = diagnose(&ClusterSnapshot::default(), &Selection::default(), Timestamp::now());
-            self.record(&namespace, &report, None).await;
+            self.record(&namespace, &report, None, &[]).await;
         }
     }
 
@@ -115,7 +129,12 @@ impl Diagnoser {
             self.metrics.diagnosis.count_failed_scan(NamespaceScan::Diagnosis);
         }
         match read {
-            Ok(Ok(Some((snapshot, report)))) => self.record(namespace, &report, Some(&snapshot)).await,
+            Ok(Ok(Some(NamespaceSnapshot { snapshot, unread }))) => {
+                let report = diagnose(&snapshot, &Selection::default(), Timestamp::now());
+                let objects: Vec<RelatedObjects> = unread.keys().copied().collect();
+                self.report_unread(&unread);
+                self.record(namespace, &report, Some(&snapshot), &objects).await;
+            }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::warn!(namespace, "not diagnosed: {}", chain(&error)),
             Err(error) => tracing::warn!(namespace, "not diagnosed: {error}"),
@@ -123,43 +142,56 @@ impl Diagnoser {
         self.schedule.record(namespace, state, duration, Instant::now());
     }
 
-    /// Lists the pods of the suspicious workloads and diagnoses them; `None` without a configuration.
-    async fn read(
-        &self,
-        namespace: &str,
-        suspects: &SuspectPods,
-    ) -> Result<Option<(ClusterSnapshot, DiagnosisReport)>, ReadError> {
+    /// Reads the suspicious workloads; `None` without a configuration.
+    async fn read(&self, namespace: &str, suspects: &SuspectPods) -> Result<Option<NamespaceSnapshot>, ReadError> {
         let Some(active) = self.settings.active() else { return Ok(None) };
-        let settings = active.config.termination.clone();
         let workloads = suspects.workloads();
         let is_selected = |workload: &_| workloads.as_ref().is_none_or(|workloads| workloads.contains(workload));
-        let snapshot = read_pods(&self.client, namespace, settings, is_selected).await?;
-        let report = diagnose(&snapshot, &Selection::default(), Timestamp::now());
-        Ok(Some((snapshot, report)))
+        read_namespace(&self.client, namespace, &active.config, &self.nodes, is_selected).await.map(Some)
+    }
+
+    /// Logs objects that could not be read, unless the scan before lacked them, too.
+    fn report_unread(&mut self, unread: &BTreeMap<RelatedObjects, String>) {
+        for objects in RelatedObjects::ALL {
+            let error = unread.get(&objects);
+            self.metrics.diagnosis.set_unread(objects, error.is_some());
+            let is_new = if error.is_some() { self.unread.insert(objects) } else { self.unread.remove(&objects) };
+            match error {
+                Some(error) if is_new => {
+                    tracing::warn!("the diagnosis leaves out findings that need {}: {error}", objects.name());
+                }
+                None if is_new => tracing::info!("the diagnosis reads {} again", objects.name()),
+                _ => {}
+            }
+        }
     }
 
     /// Publishes the changes since the last diagnosis of `namespace`.
-    async fn record(&mut self, namespace: &str, report: &DiagnosisReport, snapshot: Option<&ClusterSnapshot>) {
-        let TrackedChanges { unpublished, resolved, wasted } = self.tracker.record(namespace, report);
+    async fn record(
+        &mut self,
+        namespace: &str,
+        report: &DiagnosisReport,
+        snapshot: Option<&ClusterSnapshot>,
+        unread: &[RelatedObjects],
+    ) {
+        let TrackedChanges { unpublished, resolved, wasted } = self.tracker.record(namespace, report, unread);
         for (cause, seconds) in wasted {
             self.metrics.diagnosis.add_waste(cause, seconds);
         }
         for found in unpublished {
-            let Some(pod) = snapshot.and_then(|snapshot| PublishedFinding::in_evidence(found, snapshot)) else {
-                continue;
-            };
+            let Some(target) = snapshot.and_then(|snapshot| PublishedFinding::new(found, snapshot)) else { continue };
             if !self.limits.try_publish(found.code) {
                 continue;
             }
             if has_event(found.code) {
-                let object = events::pod(namespace, &pod.pod, &pod.uid);
+                let object = reference(namespace, &target);
                 self.publisher
                     .publish(&object, FindingCode::Diagnosis(found.code, found.finding.severity), note(found))
                     .await;
             }
-            self.tracker.mark_published(namespace, found, pod);
+            self.tracker.mark_published(namespace, found, target);
         }
-        for (key, PublishedFinding { pod, uid }) in resolved {
+        for (key, target) in resolved {
             let (workload, code) = &key;
             if !self.limits.try_resolve(*code) {
                 continue;
@@ -167,7 +199,7 @@ impl Diagnoser {
             if has_event(*code) {
                 namespace.clone_into(&mut self.last_resolved);
                 let note = printable(&format!("{workload}: resolved: {}", code.text()), MAX_NOTE_BYTES);
-                let object = events::pod(namespace, &pod, &uid);
+                let object = reference(namespace, &target);
                 self.publisher.publish(&object, FindingCode::Resolved(*code), note).await;
             }
             self.tracker.mark_resolved(namespace, &key);
@@ -205,6 +237,19 @@ fn in_turn<'a>(namespaces: impl Iterator<Item = &'a str>, last: &str) -> Vec<Str
     namespaces
 }
 
+/// Returns an event's reference to the object of a finding.
+fn reference(namespace: &str, target: &PublishedFinding) -> ObjectReference {
+    let PublishedFinding { api_version, kind, name, uid } = target;
+    ObjectReference {
+        api_version: Some(api_version.to_string()),
+        kind: Some((*kind).to_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_string()),
+        uid: Some(uid.to_string()),
+        ..ObjectReference::default()
+    }
+}
+
 /// Returns the text of an event: the workload, the problem and how to find out more.
 fn note(found: &Diagnosis) -> String {
     let (workload, message) = (&found.workload, &found.finding.message);
@@ -214,29 +259,4 @@ fn note(found: &Diagnosis) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A large job is deleted, and another one begins to fail.
-    #[test]
-    fn resolutions_do_not_delay_findings() {
-        let limits = EventLimits::new();
-        let resolved = (0..1_000).filter(|_| limits.try_resolve(DiagnosisCode::CrashLoop)).count();
-        assert!(resolved < 1_000, "their rate is limited");
-        assert!(limits.try_publish(DiagnosisCode::CrashLoop));
-    }
-
-    #[test]
-    fn findings_without_an_event_take_no_place_of_others() {
-        let limits = EventLimits::new();
-        assert!((0..1_000).all(|_| limits.try_publish(DiagnosisCode::FabricMixed)));
-        assert!((0..1_000).all(|_| limits.try_resolve(DiagnosisCode::FabricMixed)));
-        assert!(limits.try_publish(DiagnosisCode::CrashLoop) && limits.try_resolve(DiagnosisCode::CrashLoop));
-    }
-
-    #[test]
-    fn each_namespace_is_the_first_one_in_turn() {
-        let after = |last| in_turn(["a", "b", "c"].into_iter(), last).concat();
-        assert_eq!(["", "a", "b", "bb", "c", "z"].map(after), ["abc", "bca", "cab", "cab", "abc", "abc"]);
-    }
-}
+mod tests;

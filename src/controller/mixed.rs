@@ -205,7 +205,39 @@ fn member(pod: pod::Pod<'_>, namespace: &str) -> Option<(GangId, GangMember)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use trainmesh_core::scope::Installation;
+    use trainmesh_testing::apiserver::Apiserver;
+
     use super::*;
+    use crate::cluster::events::EventRecorder;
+    use crate::cluster::namespaces::NamespaceCache;
+
+    #[tokio::test]
+    async fn a_scan_that_fails_is_counted() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let pods =
+            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []});
+        let server = Apiserver::start(vec![("/api/v1/namespaces/team-a/pods", pods)]);
+        let client = Client::try_from(kube::Config::new(server.url().parse().unwrap())).unwrap();
+        let metrics = Arc::new(Metrics::default());
+        let namespaces = Arc::new(NamespaceCache::new(client.clone()));
+        let installation = Installation::default();
+        let publisher = Publisher::new(EventRecorder::new(client.clone(), "test".to_owned()), Arc::clone(&metrics));
+        let mut detector = MixedGangDetector::new(
+            client,
+            Arc::new(Settings::new(Arc::clone(&metrics))),
+            Arc::new(Gangs::new(Arc::clone(&namespaces), installation.clone())),
+            Arc::new(Suspects::new(namespaces, installation)),
+            Arc::clone(&metrics),
+            Arc::new(publisher),
+        );
+        for (namespace, expected) in [("team-a", 0), ("team-b", 1), ("team-a", 1)] {
+            detector.scan(namespace, GangAssignments::new()).await;
+            let series = format!("trainmesh_namespace_scans_failed_total{{scan=\"fabric\"}} {expected}\n");
+            assert!(metrics.encode().contains(&series), "{namespace}: {}", metrics.encode());
+        }
+    }
 
     #[test]
     fn only_active_gangs_stay_mixed() {

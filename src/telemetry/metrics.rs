@@ -109,7 +109,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use trainmesh_core::diagnosis::{DiagnosisCode, WasteCause};
+    use trainmesh_core::diagnosis::{DiagnosisCode, RelatedObjects, WasteCause};
 
     #[test]
     fn exports_the_documented_series() {
@@ -133,6 +133,7 @@ mod tests {
         metrics.gang.set_missing(1);
         metrics.gang.set_announced(true);
         metrics.gang.record_write("create", "written");
+        metrics.diagnosis.set_unread(RelatedObjects::Nodes, true);
         metrics.diagnosis.set_findings(&[(DiagnosisCode::ImagePullFails, 2), (DiagnosisCode::CrashLoop, 0)].into());
         metrics.diagnosis.add_waste(WasteCause::PeersWaiting, 480);
         metrics.lifecycle.move_pod(None, Some("waiting"));
@@ -170,6 +171,8 @@ mod tests {
             "trainmesh_gang_writes_total{verb=\"delete\",result=\"failed\"} 0",
             "trainmesh_findings{id=\"ImagePullFails\"} 2",
             "trainmesh_findings{id=\"CrashLoop\"} 0",
+            "trainmesh_diagnosis_unread_objects{objects=\"podgroups\"} 0",
+            "trainmesh_diagnosis_unread_objects{objects=\"nodes\"} 1",
             "trainmesh_gpu_seconds_wasted_total{cause=\"peers_waiting\"} 480",
             "trainmesh_gpu_seconds_wasted_total{cause=\"sidecar_running\"} 0",
             "trainmesh_namespace_scans_failed_total{scan=\"diagnosis\"} 0",

@@ -9,7 +9,7 @@ use std::{fs, thread};
 use serde_json::{Value, json};
 
 /// Serves GET requests for its objects and rejects every other request with 403. An object of kind `Status` is an error
-/// response with its `code`; a string is the body itself, such as a log.
+/// response with its `code`; a string is the body itself, such as a log. A path may contain a query; one without a query serves all.
 pub struct Apiserver {
     port: u16,
     state: Arc<State>,
@@ -57,12 +57,17 @@ impl Apiserver {
         self.state.requests.lock().expect("not poisoned").clone()
     }
 
+    /// Returns the URL of the server.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Writes a kubeconfig for this server to `folder` and returns its path.
     pub fn kubeconfig(&self, folder: &Path) -> String {
         let path = folder.join("kubeconfig");
         let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "test",
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-            "clusters": [{"name": "test", "cluster": {"server": format!("http://127.0.0.1:{}", self.port)}}],
+            "clusters": [{"name": "test", "cluster": {"server": self.url()}}],
             "users": [{"name": "test", "user": {}}]});
         fs::write(&path, config.to_string()).expect("write the kubeconfig");
         path.display().to_string()
@@ -85,7 +90,8 @@ impl State {
         let path = target.split([' ', '?']).next().unwrap_or_default();
         self.requests.lock().expect("not poisoned").push(path.to_owned());
         let objects = self.objects.lock().expect("not poisoned").clone();
-        let object = objects.into_iter().find(|(served, _)| method == "GET" && *served == path);
+        let exact = target.split(' ').next().unwrap_or_default();
+        let object = objects.into_iter().find(|(served, _)| method == "GET" && [path, exact].contains(served));
         let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (code(&object), object));
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let head = format!(

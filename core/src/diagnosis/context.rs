@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
                 pods_by_node.entry(node).or_default().push(pod);
             }
         }
-        let nodes = snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
+        let nodes = snapshot.nodes.iter().map(|node| (&*node.name, &**node)).collect();
         let services = snapshot.services.iter();
         let services = services.map(|service| ((&*service.namespace, &*service.name), service)).collect();
         let claims = snapshot.claims.iter().map(|claim| ((&*claim.namespace, &*claim.name), claim)).collect();
@@ -135,8 +135,14 @@ impl<'a> Context<'a> {
         self.queue_workloads.get(&(job.kind, job.namespace, job.name)).copied()
     }
 
+    /// Returns true if a pod exists, or may exist.
     pub(super) fn has_pod(&self, namespace: &str, name: &str) -> bool {
-        self.pod_names.contains(&(namespace, name))
+        self.pod_names.contains(&(namespace, name)) || self.snapshot.other_pods.may_contain(namespace, name)
+    }
+
+    /// Returns true if pods that are not diagnosed name a `PodGroup`, or may name it.
+    pub(super) fn has_other_members(&self, group: &PodGroupRecord) -> bool {
+        self.snapshot.other_pods.may_name(group.api, &group.namespace, &group.name)
     }
 
     pub(super) fn node(&self, name: &str) -> Option<&'a NodeRecord> {

@@ -13,12 +13,14 @@ pub(super) mod labels;
 pub(super) mod log;
 pub(super) mod mesh;
 pub(super) mod node;
+pub(super) mod other_pods;
 pub(super) mod peer_authentication;
 mod pinned;
 pub(super) mod pod;
 pub(super) mod ras;
 pub(super) mod read;
 pub(super) mod reference;
+mod related;
 mod repeats;
 pub(super) mod service;
 pub(super) mod transport;
@@ -26,6 +28,7 @@ pub(super) mod usage;
 pub(super) mod workload;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -39,6 +42,7 @@ use event::EventRecord;
 use gang_key::{GangApi, PodGroupRecord};
 use log::ContainerLog;
 use node::NodeRecord;
+use other_pods::OtherPods;
 use peer_authentication::PeerAuthenticationRecord;
 use pod::PodRecord;
 use ras::RasRecord;
@@ -61,7 +65,7 @@ pub struct ClusterSnapshot {
     pub(super) pods: Vec<PodRecord>,
     pub(super) workloads: Vec<WorkloadRecord>,
     pub(super) events: Vec<EventRecord>,
-    pub(super) nodes: Vec<NodeRecord>,
+    pub(super) nodes: Vec<Arc<NodeRecord>>,
     /// Namespaces in which trainmesh is enabled.
     pub(super) enabled_namespaces: BTreeSet<Box<str>>,
     pub(super) services: Vec<ServiceRecord>,
@@ -71,6 +75,7 @@ pub struct ClusterSnapshot {
     pub(super) queue_workloads: Vec<QueueRecord>,
     pub(super) logs: Vec<ContainerLog>,
     pub(super) ras: Vec<RasRecord>,
+    pub(super) other_pods: OtherPods,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
     listed: BTreeSet<(ObjectKind, Box<str>)>,
     newest: Option<Timestamp>,
@@ -101,6 +106,17 @@ pub enum ObjectKind {
     KoordinatorPodGroup,
     /// `PodGroups` of Kubernetes.
     NativePodGroup,
+}
+
+/// Result of adding an object.
+#[derive(Clone, Copy, Debug)]
+enum Inserted {
+    /// No check reads its kind.
+    Ignored,
+    /// The absence of an object of its kind is no evidence.
+    Unlisted,
+    /// The absence of an object of this kind is evidence in a complete list.
+    Listed(ObjectKind),
 }
 
 /// Error of an object that cannot be added.
@@ -138,6 +154,7 @@ impl ClusterSnapshot {
             queue_workloads: Vec::new(),
             logs: Vec::new(),
             ras: Vec::new(),
+            other_pods: OtherPods::default(),
             listed: BTreeSet::new(),
             newest: None,
             index: ObjectIndex::default(),
@@ -150,6 +167,26 @@ impl ClusterSnapshot {
     /// Adds an object, and returns false if no check reads its kind. `namespace` is that of objects without one. Of several
     /// versions of an object, the newest counts.
     pub fn add(&mut self, object: &Value, namespace: &str) -> Result<bool, SnapshotError> {
+        match self.insert(object, namespace)? {
+            Inserted::Ignored => Ok(false),
+            Inserted::Unlisted => Ok(true),
+            Inserted::Listed(kind) => {
+                let own = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
+                // A dump of one object of a kind usually contains all of its namespace.
+                self.listed.insert((kind, if kind == ObjectKind::Node { "".into() } else { own }));
+                Ok(true)
+            }
+        }
+    }
+
+    /// Like [`Self::add`], for an object of a list that may not be read to its end: others of its kind may exist until
+    /// [`Self::mark_complete`].
+    pub fn add_one(&mut self, object: &Value, namespace: &str) -> Result<(), SnapshotError> {
+        self.insert(object, namespace).map(drop)
+    }
+
+    /// Inserts an object.
+    fn insert(&mut self, object: &Value, namespace: &str) -> Result<Inserted, SnapshotError> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -161,13 +198,13 @@ impl ClusterSnapshot {
                 Some(ObjectKind::Pod)
             }
             ("" | "events.k8s.io", "Event") => {
-                let Some(event) = EventRecord::read(object, namespace) else { return Ok(false) };
+                let Some(event) = EventRecord::read(object, namespace) else { return Ok(Inserted::Ignored) };
                 self.record(event.last);
                 self.index.slot(object, group, kind, namespace, self.events.len()).put(&mut self.events, event);
                 None
             }
             ("", "Node") => {
-                let node = NodeRecord::read(object);
+                let node = Arc::new(NodeRecord::read(object));
                 self.record_conditions(&node.conditions);
                 self.index.slot(object, group, kind, "", self.nodes.len()).put(&mut self.nodes, node);
                 Some(ObjectKind::Node)
@@ -196,7 +233,7 @@ impl ClusterSnapshot {
                 None
             }
             (group, "PodGroup") => {
-                let Some(api) = GangApi::of_group(group) else { return Ok(false) };
+                let Some(api) = GangApi::of_group(group) else { return Ok(Inserted::Ignored) };
                 let pod_group = PodGroupRecord::read(object, namespace, api);
                 self.record_conditions(&pod_group.conditions);
                 self.record(pod_group.created);
@@ -215,7 +252,7 @@ impl ClusterSnapshot {
             }
             _ => {
                 let read = WorkloadRecord::read(object, namespace, api_version, kind);
-                let Some(workload) = read else { return Ok(false) };
+                let Some(workload) = read else { return Ok(Inserted::Ignored) };
                 self.record_conditions(&workload.conditions);
                 self.record(workload.created);
                 self.index
@@ -224,13 +261,8 @@ impl ClusterSnapshot {
                 None
             }
         };
-        if let Some(kind) = listed {
-            let own = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
-            // A dump of one object of a kind usually contains all of its namespace.
-            self.listed.insert((kind, if kind == ObjectKind::Node { "".into() } else { own }));
-        }
-        self.count += 1;
-        if self.count - self.index.repeats > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(true) }
+        self.count_object()?;
+        Ok(listed.map_or(Inserted::Unlisted, Inserted::Listed))
     }
 
     /// Adds the log of a container.
@@ -270,6 +302,11 @@ impl ClusterSnapshot {
     /// Returns true if an object that the snapshot lacks does not exist.
     pub(super) fn is_complete(&self, kind: ObjectKind, namespace: &str) -> bool {
         self.listed.contains(&(kind, "".into())) || self.listed.contains(&(kind, namespace.into()))
+    }
+
+    fn count_object(&mut self) -> Result<(), SnapshotError> {
+        self.count += 1;
+        if self.count - self.index.repeats > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(()) }
     }
 
     fn record(&mut self, time: Option<Timestamp>) {

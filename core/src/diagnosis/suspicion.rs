@@ -42,6 +42,12 @@ impl Suspicion {
 }
 
 impl PodWorkload {
+    /// Returns the workload with this kind and name.
+    #[must_use]
+    pub fn named(kind: &str, name: &str) -> Self {
+        Self { kind: truncate(kind, MAX_NAME), name: truncate(name, MAX_NAME) }
+    }
+
     pub(super) fn kind(&self) -> &str {
         &self.kind
     }

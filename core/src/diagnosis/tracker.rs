@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, Layer, WasteCause, WorkloadName};
+use super::{
+    Diagnosis, DiagnosisCode, DiagnosisReport, Layer, PublishedFinding, RelatedObjects, WasteCause, WorkloadName,
+};
 use crate::finding::Severity;
 
 /// Time for which a finding must be absent until it counts as resolved: a container that crashes runs in between.
@@ -12,8 +14,10 @@ const RESOLVE_DELAY: SignedDuration = SignedDuration::from_mins(5);
 /// Maximum number of findings that are tracked. Further ones are neither published nor counted: those of the namespaces with
 /// most, so that no namespace takes the place of others.
 pub const MAX_TRACKED: usize = 10_000;
-/// Layers that pods alone show.
+/// Layers whose objects the controller reads.
 const LAYERS: [Layer; 3] = [Layer::Kubernetes, Layer::Mesh, Layer::Fabric];
+/// Findings about gangs in other layers.
+const GANGS: [DiagnosisCode; 1] = [DiagnosisCode::LauncherAwaitsGang];
 
 /// Findings of the namespaces of a cluster.
 #[derive(Debug)]
@@ -31,19 +35,10 @@ pub type FindingKey = (WorkloadName, DiagnosisCode);
 pub struct TrackedChanges<'a> {
     /// Findings that have not been published.
     pub unpublished: Vec<&'a Diagnosis>,
-    /// Published findings that are resolved, with the pod of the event. They are returned until they are marked.
+    /// Published findings that are resolved, with the object of the event. They are returned until they are marked.
     pub resolved: Vec<(FindingKey, PublishedFinding)>,
     /// Accelerator-seconds that were lost since the diagnosis before.
     pub wasted: BTreeMap<WasteCause, u64>,
-}
-
-/// The pod on which a finding was published.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublishedFinding {
-    /// Name of the pod with the event.
-    pub pod: Box<str>,
-    /// UID of the pod.
-    pub uid: Box<str>,
 }
 
 #[derive(Debug, Default)]
@@ -62,17 +57,6 @@ struct TrackedFinding {
     published: Option<PublishedFinding>,
 }
 
-impl PublishedFinding {
-    /// Returns the first pod of `snapshot` that the evidence of `found` names.
-    #[must_use]
-    pub fn in_evidence(found: &Diagnosis, snapshot: &ClusterSnapshot) -> Option<Self> {
-        let titles = || found.evidence.iter().map(|evidence| evidence.object.as_str());
-        let pods = snapshot.pods.iter().filter(|pod| *pod.namespace == *found.workload.namespace);
-        let pod = pods.into_iter().find(|pod| titles().any(|title| title == pod.title()))?;
-        Some(Self { pod: pod.name.clone(), uid: pod.uid.clone() })
-    }
-}
-
 impl FindingTracker {
     /// Creates a tracker that counts idle accelerators from `now` on.
     #[must_use]
@@ -80,8 +64,14 @@ impl FindingTracker {
         Self { started: now, namespaces: BTreeMap::new() }
     }
 
-    /// Records the diagnosis of the workloads of `namespace`. A workload that it does not contain has no findings.
-    pub fn record<'a>(&mut self, namespace: &str, report: &'a DiagnosisReport) -> TrackedChanges<'a> {
+    /// Records the diagnosis of the workloads of `namespace`. A workload that it does not contain has no findings. Findings that
+    /// need `unread` objects may still exist.
+    pub fn record<'a>(
+        &mut self,
+        namespace: &str,
+        report: &'a DiagnosisReport,
+        unread: &[RelatedObjects],
+    ) -> TrackedChanges<'a> {
         let now = report.now;
         let found: Vec<&Diagnosis> =
             report.diagnoses.iter().filter(|found| is_published(found.code, found.finding.severity)).collect();
@@ -90,9 +80,10 @@ impl FindingTracker {
         }
         let mut remaining = self.make_space(namespace, &found, now);
         let known = self.namespaces.entry(namespace.to_owned()).or_default();
-        // What the report leaves out may still exist.
-        let is_present = report.omitted > 0;
-        known.findings.values_mut().for_each(|finding| finding.is_present &= is_present);
+        for ((_, code), finding) in &mut known.findings {
+            // What the report leaves out may still exist.
+            finding.is_present &= report.omitted > 0 || unread.iter().any(|objects| objects.prove(*code));
+        }
         let mut changes = TrackedChanges::default();
         for found in &found {
             let finding = match known.findings.entry((found.workload.clone(), found.code)) {
@@ -230,7 +221,7 @@ impl NamespaceFindings {
     }
 }
 
-/// Returns true for findings of the layers that pods show. Notes need no action.
+/// Returns true for findings that the controller publishes. Notes need no action.
 fn is_published(code: DiagnosisCode, severity: Severity) -> bool {
-    LAYERS.contains(&code.layer()) && severity <= Severity::Warning
+    (LAYERS.contains(&code.layer()) || GANGS.contains(&code)) && severity <= Severity::Warning
 }

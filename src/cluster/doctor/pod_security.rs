@@ -66,7 +66,7 @@ async fn admission(client: &Client, namespace: &str) -> ProbeResult {
             kube::Error::Api(status) if status.is_forbidden() => denial(&status.message),
             _ => ProbeResult::Unknown,
         },
-        Err(RequestError::TimedOut(_) | RequestError::Malformed(_)) => ProbeResult::Unknown,
+        Err(RequestError::TimedOut(_) | RequestError::Malformed(_) | RequestError::TooLarge(_)) => ProbeResult::Unknown,
     }
 }
 

@@ -91,7 +91,9 @@ async fn send_pod(client: &Client, version: &Version, namespace: &str, pod: &Val
             serde_json::to_value(created).map_or(ProbedFields::Unknown, |created| read_probe(version, &created))
         }
         Err(RequestError::TimedOut(_)) => ProbedFields::TimedOut,
-        Err(RequestError::Failed { .. } | RequestError::Malformed(_)) => ProbedFields::Unknown,
+        Err(RequestError::Failed { .. } | RequestError::Malformed(_) | RequestError::TooLarge(_)) => {
+            ProbedFields::Unknown
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use trainmesh_core::diagnosis::{DiagnosisCode, InventoryCounts, WasteCause, WorkloadClass};
+use trainmesh_core::diagnosis::{DiagnosisCode, InventoryCounts, RelatedObjects, WasteCause, WorkloadClass};
 
 /// Metrics of findings about workloads, and of the workloads themselves.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct DiagnosisMetrics {
     workloads: Family<ClassLabels, Gauge>,
     accelerators: Family<ClassLabels, Gauge>,
     failed_scans: Family<ScanLabels, Counter>,
+    unread: Family<ObjectsLabels, Gauge>,
 }
 
 /// A scan of the pods of a namespace.
@@ -46,6 +47,11 @@ struct ClassLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ScanLabels {
     scan: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ObjectsLabels {
+    objects: &'static str,
 }
 
 impl NamespaceScan {
@@ -89,6 +95,11 @@ impl DiagnosisMetrics {
         self.failed_scans(scan).inc();
     }
 
+    /// Sets whether the last scan lacks `objects`, because they could not be read.
+    pub fn set_unread(&self, objects: RelatedObjects, is_unread: bool) {
+        self.unread.get_or_create(&ObjectsLabels { objects: objects.name() }).set(is_unread.into());
+    }
+
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             findings: Family::default(),
@@ -96,6 +107,7 @@ impl DiagnosisMetrics {
             workloads: Family::default(),
             accelerators: Family::default(),
             failed_scans: Family::default(),
+            unread: Family::default(),
         };
         registry.register("findings", "Workloads with a problem, by finding", metrics.findings.clone());
         registry.register(
@@ -118,12 +130,20 @@ impl DiagnosisMetrics {
             "Scans of a namespace that failed or took too long",
             metrics.failed_scans.clone(),
         );
+        registry.register(
+            "diagnosis_unread_objects",
+            "1 if the last diagnosis lacks these objects, because they could not be read",
+            metrics.unread.clone(),
+        );
         // Export the series from the start, so that the first seconds count as an increase.
         for cause in WasteCause::ALL {
             metrics.add_waste(cause, 0);
         }
         for scan in NamespaceScan::ALL {
             metrics.failed_scans(scan).inc_by(0);
+        }
+        for objects in RelatedObjects::ALL {
+            metrics.set_unread(objects, false);
         }
         metrics
     }

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{
-    ClusterSnapshot, DiagnosisCode, DiagnosisReport, FindingTracker, MAX_TRACKED, PublishedFinding, Selection,
-    WasteCause, diagnose,
+    ClusterSnapshot, DiagnosisCode, DiagnosisReport, FindingTracker, MAX_TRACKED, PublishedFinding, RelatedObjects,
+    Selection, WasteCause, diagnose,
 };
 
 use super::objects::{NOW, ago, job_with, main_status, rank, rank_of, waiting, with};
@@ -26,15 +26,15 @@ impl Tracked {
     /// Records a diagnosis and publishes new findings. Returns the changes, and the seconds lost by cause.
     fn record(&mut self, pods: &[Value], seconds: i64) -> (Vec<String>, Vec<(WasteCause, u64)>) {
         let (snapshot, report) = diagnose_at(pods, seconds);
-        let changes = self.tracker.record(NAMESPACE, &report);
+        let changes = self.tracker.record(NAMESPACE, &report, &[]);
         let mut names: Vec<String> = Vec::new();
         for found in &changes.unpublished {
-            let pod = PublishedFinding::in_evidence(found, &snapshot).unwrap();
-            names.push(format!("+ {} {}: {}", found.workload.name, found.code.code(), pod.pod));
+            let pod = PublishedFinding::new(found, &snapshot).unwrap();
+            names.push(format!("+ {} {}: {}", found.workload.name, found.code.code(), pod.name));
             self.tracker.mark_published(NAMESPACE, found, pod);
         }
-        for (key, PublishedFinding { pod, .. }) in &changes.resolved {
-            names.push(format!("- {} {}: {pod}", key.0.name, key.1.code()));
+        for (key, PublishedFinding { name, .. }) in &changes.resolved {
+            names.push(format!("- {} {}: {name}", key.0.name, key.1.code()));
             self.tracker.mark_resolved(NAMESPACE, key);
         }
         (names, changes.wasted.into_iter().collect())
@@ -98,10 +98,10 @@ fn an_unpublished_finding_is_returned_again() {
     let (_, report) = diagnose_at(&pulls(), 0);
     let mut tracker = FindingTracker::new(at(0));
     for _ in 0..2 {
-        assert_eq!(tracker.record(NAMESPACE, &report).unpublished.len(), 1);
+        assert_eq!(tracker.record(NAMESPACE, &report, &[]).unpublished.len(), 1);
     }
     let (_, empty) = diagnose_at(&[], 1000);
-    assert!(tracker.record(NAMESPACE, &empty).resolved.is_empty(), "it was never published");
+    assert!(tracker.record(NAMESPACE, &empty, &[]).resolved.is_empty(), "it was never published");
 }
 
 #[test]
@@ -109,11 +109,33 @@ fn a_resolution_is_returned_until_it_is_published() {
     let mut tracked = Tracked::since(0);
     tracked.record(&pulls(), 0);
     let (_, healthy) = diagnose_at(&healthy(), 300);
-    let resolved = |tracked: &mut Tracked| tracked.tracker.record(NAMESPACE, &healthy).resolved.len();
+    let resolved = |tracked: &mut Tracked| tracked.tracker.record(NAMESPACE, &healthy, &[]).resolved.len();
     assert_eq!([resolved(&mut tracked), resolved(&mut tracked)], [1, 1]);
     assert_eq!(tracked.record(&pulls(), 301).0, [""; 0], "it came back before its resolution was published");
     assert_eq!(tracked.record(&[], 700).0, ["- llama ImagePullFails: llama-worker-0"]);
     assert_eq!(tracked.tracker.namespaces().count(), 0, "nothing is kept");
+}
+
+/// A finding about a node, while the nodes could not be read.
+#[test]
+fn a_finding_remains_while_its_objects_are_unknown() {
+    let mut pods = healthy();
+    pods[1]["spec"]["nodeName"] = "node-9".into();
+    let node = |name: &str| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+    let nodes = ["node-0", "node-1", "node-2", "node-3"].map(node);
+    let mut tracker = FindingTracker::new(at(0));
+    let mut record = |objects: &[Value], seconds, unread: &[RelatedObjects]| {
+        let (snapshot, report) = diagnose_at(objects, seconds);
+        let changes = tracker.record(NAMESPACE, &report, unread);
+        let (new, resolved) = (changes.unpublished.len(), changes.resolved.len());
+        for found in changes.unpublished {
+            tracker.mark_published(NAMESPACE, found, PublishedFinding::new(found, &snapshot).unwrap());
+        }
+        (new, resolved, tracker.has_findings(NAMESPACE))
+    };
+    assert_eq!(record(&[&pods[..], &nodes].concat(), 0, &[]), (1, 0, true));
+    assert_eq!(record(&pods, 900, &[RelatedObjects::Nodes]), (0, 0, true));
+    assert_eq!(record(&pods, 901, &[RelatedObjects::PodGroups]), (0, 1, false), "other objects prove nothing about it");
 }
 
 #[test]
@@ -180,7 +202,7 @@ fn failures(prefix: &str, count: usize) -> DiagnosisReport {
 
 /// Returns the number of new findings of `namespace` that are tracked.
 fn track(tracker: &mut FindingTracker, namespace: &str, report: &DiagnosisReport) -> usize {
-    tracker.record(namespace, report).unpublished.len()
+    tracker.record(namespace, report, &[]).unpublished.len()
 }
 
 #[test]
@@ -217,8 +239,12 @@ fn places_are_shared_equally() {
 
 /// Records the findings of `report`, and publishes them, the first ones excepted.
 fn publish(tracker: &mut FindingTracker, report: &DiagnosisReport, unpublished: usize) {
-    for found in tracker.record("hostile", report).unpublished.into_iter().skip(unpublished) {
-        tracker.mark_published("hostile", found, PublishedFinding { pod: "pod".into(), uid: "uid".into() });
+    for found in tracker.record("hostile", report, &[]).unpublished.into_iter().skip(unpublished) {
+        tracker.mark_published(
+            "hostile",
+            found,
+            PublishedFinding { api_version: "v1".into(), kind: "Pod", name: "pod".into(), uid: "uid".into() },
+        );
     }
 }
 
@@ -249,14 +275,14 @@ fn a_dropped_finding_is_not_counted_twice() {
     let mut tracker = FindingTracker::new(at(0));
     let lost = |tracker: &mut FindingTracker, namespace: &str, pods: &[Value], seconds: i64| {
         let (_, report) = diagnose_at(pods, seconds);
-        tracker.record(namespace, &report).wasted.get(&WasteCause::PeersWaiting).copied()
+        tracker.record(namespace, &report, &[]).wasted.get(&WasteCause::PeersWaiting).copied()
     };
     assert_eq!(lost(&mut tracker, "hostile", &pulls(), 60), Some(32 * 60));
     fill(&mut tracker);
     let other = [with(rank_of("job", 0), waiting("ErrImagePull", ""))];
     lost(&mut tracker, "team-a", &other, 60);
     let (_, healthy) = diagnose_at(&[], 400);
-    let resolved = tracker.record("hostile", &healthy).resolved;
+    let resolved = tracker.record("hostile", &healthy, &[]).resolved;
     assert!(resolved.iter().all(|(key, _)| key.0.name != "llama"), "it was dropped");
     for (key, _) in &resolved[..100] {
         tracker.mark_resolved("hostile", key);

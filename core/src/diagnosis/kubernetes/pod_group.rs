@@ -42,7 +42,8 @@ pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
         found.extend(shared(*key, members));
     }
     for group in &context.snapshot.pod_groups {
-        let has_members = members.contains_key(&(group.api, &*group.namespace, &*group.name));
+        let key = (group.api, &*group.namespace, &*group.name);
+        let has_members = members.contains_key(&key) || context.has_other_members(group);
         found.extend(stale(group));
         found.extend(orphaned(group, has_members, context));
         found.extend(two_owners(group));
@@ -78,7 +79,8 @@ fn too_large(
 ) -> Option<Diagnosis> {
     let (job, ..) = members.first()?;
     let (minimum, expected) = (group.min_member?, job.expected_pods()?);
-    let is_alone = members.iter().all(|(other, ..)| other.workload_name() == job.workload_name());
+    let is_of_job = |other: &Job<'_>| other.workload_name() == job.workload_name();
+    let is_alone = members.iter().all(|(other, ..)| is_of_job(other)) && !context.has_other_members(group);
     let is_waiting = members.iter().all(|(_, pod, _)| !pod.is_scheduled());
     if !is_alone || !is_waiting || minimum <= expected || !is_older(group.created, CREATION, context.now) {
         return None;

@@ -9,7 +9,7 @@ use super::read::{items, name, text, time};
 const MAX_CONDITIONS: usize = 64;
 
 /// A condition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in crate::diagnosis) struct ConditionRecord {
     pub(in crate::diagnosis) kind: Box<str>,
     pub(in crate::diagnosis) status: Box<str>,

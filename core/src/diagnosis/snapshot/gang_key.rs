@@ -45,8 +45,10 @@ pub(in crate::diagnosis) struct GangKey {
 #[derive(Clone, Debug)]
 pub(in crate::diagnosis) struct PodGroupRecord {
     pub(in crate::diagnosis) api: GangApi,
+    pub(in crate::diagnosis) api_version: Box<str>,
     pub(in crate::diagnosis) namespace: Box<str>,
     pub(in crate::diagnosis) name: Box<str>,
+    pub(in crate::diagnosis) uid: Box<str>,
     pub(in crate::diagnosis) created: Option<Timestamp>,
     /// Number of pods that are scheduled together.
     pub(in crate::diagnosis) min_member: Option<u64>,
@@ -124,8 +126,10 @@ impl PodGroupRecord {
         let count = |pointer: &str| raw.pointer(pointer).and_then(Value::as_u64);
         Self {
             api,
+            api_version: name(raw, "/apiVersion").unwrap_or_default(),
             namespace: name(raw, "/metadata/namespace").unwrap_or_else(|| namespace.into()),
             name: name(raw, "/metadata/name").unwrap_or_default(),
+            uid: name(raw, "/metadata/uid").unwrap_or_default(),
             created: time(raw, "/metadata/creationTimestamp"),
             min_member: count("/spec/minMember").or_else(|| count("/spec/schedulingPolicy/gang/minCount")),
             owners: owners(raw),

@@ -16,8 +16,8 @@ const MAX_TAINTS: usize = 64;
 const MAX_RESOURCES: usize = 128;
 
 /// A node.
-#[derive(Clone, Debug)]
-pub(in crate::diagnosis) struct NodeRecord {
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeRecord {
     pub(in crate::diagnosis) name: Box<str>,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
     /// Keys of the taints, with their values.
@@ -31,7 +31,9 @@ pub(in crate::diagnosis) struct NodeRecord {
 }
 
 impl NodeRecord {
-    pub(super) fn read(raw: &Value) -> Self {
+    /// Reads a node.
+    #[must_use]
+    pub fn read(raw: &Value) -> Self {
         let taint = |taint: &Value| Some((name(taint, "/key")?, name(taint, "/value")));
         let allocatable = raw.pointer("/status/allocatable").and_then(Value::as_object).into_iter().flatten();
         let devices = allocatable.clone().take(MAX_RESOURCES).filter(|(name, _)| is_extended(name));

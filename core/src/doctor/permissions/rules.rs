@@ -39,11 +39,14 @@ const PORT_FORWARD: Condition =
 const FABRIC: Condition = |configuration| configuration.fabric.enabled;
 const CLAIMS: Condition = |configuration| configuration.fabric.enabled && configuration.fabric.resource_claims;
 const GANG: Condition = |configuration| configuration.gang.enabled;
+const TERMINATION_OR_FABRIC: Condition =
+    |configuration| configuration.termination.enabled || configuration.fabric.enabled;
 const TERMINATION_FABRIC_OR_GANG: Condition =
     |configuration| configuration.termination.enabled || configuration.fabric.enabled || configuration.gang.enabled;
 
 /// All names.
 const ANY: &[&str] = &[""];
+const LIST: &[&str] = &["list"];
 pub(super) const WATCH: &[&str] = &["list", "watch"];
 pub(super) const READ: &[&str] = &["get", "list", "watch"];
 const GET: &[&str] = &["get"];
@@ -107,6 +110,11 @@ const RULES: &[Rule] = &[
     )),
     rule(Controller, TERMINATION_FABRIC_OR_GANG, ("", "pods"), ANY, false, READ),
     rule(Controller, TERMINATION_FABRIC_OR_GANG, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
+    rule(Controller, TERMINATION_OR_FABRIC, ("", "nodes"), ANY, false, WATCH),
+    rule(Controller, CLAIMS, (GROUP, "resourceclaims"), ANY, false, LIST),
+    // Of schedulers for which the controller creates no objects.
+    rule(Controller, GANG, ("scheduling.run.ai", GroupApi::PLURAL), ANY, false, LIST),
+    rule(Controller, GANG, ("scheduling.sigs.k8s.io", GroupApi::PLURAL), ANY, false, LIST),
     rule(Controller, FABRIC, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, &["get", "patch"]),
     rule(Controller, TERMINATION, ("", "pods/exec"), ANY, false, CONNECT),
     rule(Controller, PORT_FORWARD, ("", "pods/portforward"), ANY, false, CONNECT),

@@ -1,0 +1,63 @@
+//! Objects besides pods that the controller reads for a diagnosis, each only if it may.
+
+use super::DiagnosisCode;
+
+/// Objects that pods depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RelatedObjects {
+    /// `PodGroups` of the gangs of pods.
+    PodGroups,
+    /// The workloads of pods.
+    Workloads,
+    /// `ResourceClaims` of pods.
+    ResourceClaims,
+    /// Nodes.
+    Nodes,
+}
+
+impl RelatedObjects {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::PodGroups, Self::Workloads, Self::ResourceClaims, Self::Nodes];
+
+    /// Returns the label value in metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PodGroups => "podgroups",
+            Self::Workloads => "workloads",
+            Self::ResourceClaims => "resourceclaims",
+            Self::Nodes => "nodes",
+        }
+    }
+
+    /// Returns true if a finding needs these objects, so that nothing is known about it without them.
+    #[must_use]
+    pub fn prove(self, code: DiagnosisCode) -> bool {
+        let codes: &[DiagnosisCode] = match self {
+            Self::PodGroups => &[
+                DiagnosisCode::PodGroupMissing,
+                DiagnosisCode::PodGroupTooLarge,
+                DiagnosisCode::PodGroupShared,
+                DiagnosisCode::PodGroupStale,
+                DiagnosisCode::PodGroupOrphaned,
+                DiagnosisCode::LauncherAwaitsGang,
+            ],
+            Self::Workloads => &[
+                DiagnosisCode::PodGroupTooLarge,
+                DiagnosisCode::LauncherAwaitsGang,
+                DiagnosisCode::RankMissing,
+                DiagnosisCode::JobSuspended,
+                DiagnosisCode::InjectionKeyOnWorkload,
+            ],
+            Self::ResourceClaims => &[DiagnosisCode::ClaimNotAllocated],
+            Self::Nodes => &[
+                DiagnosisCode::PinnedNodeMissing,
+                DiagnosisCode::NodeNotReporting,
+                DiagnosisCode::AcceleratorUnhealthy,
+                DiagnosisCode::DeviceOnNoNode,
+                DiagnosisCode::GangsDeadlocked,
+            ],
+        };
+        codes.contains(&code)
+    }
+}
