@@ -146,6 +146,8 @@ codes! {
 
         /// `launcherCreationPolicy`.
         LauncherAwaitsGang => "the workers wait for a gang with the launcher, which is created when they run",
+        /// `launcherCreationPolicy` again.
+        LauncherAwaitsWorkers => "the launcher is created when all workers are ready, and a worker is not",
         /// Names of the workers.
         WorkersUnreachable => "the launcher cannot resolve the names of its workers, so mpirun reaches no sshd",
         /// Exit code, or the limit of the Job.

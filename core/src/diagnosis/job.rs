@@ -18,6 +18,10 @@ const MAX_OWNERS: usize = 4;
 /// Kinds whose pods serve requests until they are deleted. They are checked only if they request accelerators.
 pub(super) const SERVICES: [&str; 5] =
     ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
+/// Kind of MPI jobs.
+pub(super) const MPI_JOB: &str = "MPIJob";
+/// Role of the pod of an MPI job that starts the ranks.
+pub(super) const LAUNCHER: &str = "launcher";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
 
@@ -117,6 +121,12 @@ impl<'a> Job<'a> {
         kinds_named(self.kind).any(|kind| kind.gang.one_group)
     }
 
+    /// Returns true if the other pods of the job wait for `pod`: it is a rank, or the launcher that starts all ranks.
+    pub(super) fn is_awaited(&self, pod: &PodRecord) -> bool {
+        let role = || pod.identity.as_ref().and_then(|identity| identity.role.as_deref());
+        pod.is_rank() || self.kind == MPI_JOB && role() == Some(LAUNCHER)
+    }
+
     /// Returns the pods that have not finished.
     pub(super) fn active(&self) -> impl Iterator<Item = &'a PodRecord> {
         self.pods.iter().copied().filter(|pod| !pod.is_finished())
@@ -157,7 +167,8 @@ impl<'a> Job<'a> {
     /// Returns the accelerators that are idle because `blocked` do not work: those of these pods, and of all other pods
     /// of a collective job. The peers are idle from `since`, or from the time at which they got their nodes.
     pub(super) fn waste(&self, blocked: &[&PodRecord], since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
-        let includes_peers = self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| pod.is_rank());
+        let includes_peers =
+            self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| self.is_awaited(pod));
         let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();
         let is_blocked = |pod: &PodRecord| blocked.contains(&ptr::from_ref(pod));
         let idle = self.pods.iter().copied().filter(|pod| is_blocked(pod) || includes_peers);
@@ -168,7 +179,7 @@ impl<'a> Job<'a> {
 
     /// Returns the end of a message about `blocked`: how many peers wait for them; empty if none does.
     pub(super) fn waiting_peers(&self, blocked: &[&PodRecord]) -> String {
-        if !self.is_collective() || self.runs_with_fewer() || !blocked.iter().any(|pod| pod.is_rank()) {
+        if !self.is_collective() || self.runs_with_fewer() || !blocked.iter().any(|pod| self.is_awaited(pod)) {
             return String::new();
         }
         let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();

@@ -5,7 +5,7 @@ mod launcher;
 use jiff::{SignedDuration, Timestamp};
 
 use super::context::Context;
-use super::job::{Job, is_older, pod_names};
+use super::job::{Job, LAUNCHER, MPI_JOB, is_older, pod_names, verb};
 use super::snapshot::ObjectKind;
 use super::snapshot::condition::ConditionRecord;
 use super::snapshot::container::ContainerRecord;
@@ -13,10 +13,6 @@ use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::PodPhase;
 
-/// Kind of the jobs.
-const KIND: &str = "MPIJob";
-/// Role of the pod that starts the ranks.
-const LAUNCHER: &str = "launcher";
 /// Time that the scheduler may need for a gang.
 const SCHEDULING: SignedDuration = SignedDuration::from_mins(5);
 /// Time that an operator may need to create a Service or to delete workers, and a worker to become ready.
@@ -24,12 +20,13 @@ const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
-    if job.kind != KIND {
+    if job.kind != MPI_JOB {
         return;
     }
     let roles = Roles::new(job);
     found.extend(slots(job, &roles));
     found.extend(waiting_for_each_other(job, &roles, context));
+    found.extend(waiting_for_workers(job, &roles, context));
     let unreachable = unreachable(job, &roles, context);
     // Unreachable workers explain the failure of the launcher.
     found.extend(unreachable.or_else(|| launcher::failed(job, &roles, context)));
@@ -93,6 +90,42 @@ fn waiting_for_each_other(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_
     )
 }
 
+/// Reports workers that are not ready, so that the operator does not create the launcher.
+fn waiting_for_workers(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Option<Diagnosis> {
+    if !job.workload?.launcher_waits || !roles.launchers.is_empty() || finished(job, roles).is_some() {
+        return None;
+    }
+    let unready: Vec<&PodRecord> = unready_workers(roles, context).collect();
+    let since = unready.iter().filter_map(|pod| pod.condition("Ready")?.since).min()?;
+    let message = format!(
+        "{} {} not ready, so the launcher is not created, and {} workers wait",
+        pod_names(&unready),
+        verb(unready.len(), "is", "are"),
+        roles.active_workers().count()
+    );
+    let policy = "WaitForWorkersReady";
+    let policy = Evidence::new(job.workload_name().to_string(), "spec.launcherCreationPolicy", policy, None);
+    let code = DiagnosisCode::LauncherAwaitsWorkers;
+    Some(
+        Diagnosis::new(code, job.workload_name(), Recovery::LauncherDelayed, &message)
+            .with_evidence(unready.iter().filter_map(|pod| not_ready(pod)).chain([policy]))
+            .with_waste(job.waste(&roles.workers, Some(since), context.now)),
+    )
+}
+
+/// Returns the workers that run and have not been ready for a while.
+fn unready_workers<'a>(roles: &Roles<'a>, context: &Context<'_>) -> impl Iterator<Item = &'a PodRecord> {
+    roles.active_workers().filter(|pod| {
+        let ready = pod.condition("Ready").filter(|ready| !ready.is_true());
+        pod.is_running() && ready.is_some_and(|ready| is_older(ready.since, GRACE, context.now))
+    })
+}
+
+fn not_ready(pod: &PodRecord) -> Option<Evidence> {
+    let ready = pod.condition("Ready")?;
+    Some(Evidence::new(pod.title(), "status.conditions[Ready]", &ready.summary(), ready.since))
+}
+
 /// Reports workers whose names do not resolve for a launcher that runs or fails.
 fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let has_started = |pod: &&PodRecord| {
@@ -120,21 +153,13 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
             format!("{} cannot resolve its workers: Service {} does not exist", launcher.short_name(), job.name);
         return (is_missing && is_v2).then(|| diagnosis(&message).with_evidence([evidence]));
     };
-    let unready = |pod: &&PodRecord| {
-        let ready = pod.condition("Ready").filter(|ready| !ready.is_true());
-        pod.is_running() && ready.is_some_and(|ready| is_older(ready.since, GRACE, context.now))
-    };
-    let unready: Vec<&PodRecord> = roles.active_workers().filter(unready).collect();
+    let unready: Vec<&PodRecord> = unready_workers(roles, context).collect();
     if service.publishes_not_ready || unready.is_empty() {
         return None;
     }
-    let verb = if unready.len() == 1 { "is" } else { "are" };
+    let verb = verb(unready.len(), "is", "are");
     let message = format!("{} {verb} not ready, so the launcher cannot resolve the name", pod_names(&unready));
-    let evidence = unready.iter().filter_map(|pod| {
-        let ready = pod.condition("Ready")?;
-        Some(Evidence::new(pod.title(), "status.conditions[Ready]", &ready.summary(), ready.since))
-    });
-    Some(diagnosis(&message).with_evidence(evidence))
+    Some(diagnosis(&message).with_evidence(unready.iter().filter_map(|pod| not_ready(pod))))
 }
 
 /// Reports workers that hold accelerators although the launcher has finished.

@@ -198,6 +198,8 @@ recoveries! {
 
     /// Circular wait.
     LauncherDeadlocked => No, "an MPI launcher and the gang of its workers wait for each other", "neither starts without the other";
+    /// The operator watches them.
+    LauncherDelayed => Unknown, "the launcher of an MPI job waits for a worker that is not ready", "the operator creates it when all workers are ready";
     /// `OnFailure` and the limit of the Job.
     LauncherRetries => Unknown, "an MPI launcher cannot resolve its workers", "the launcher is restarted up to its back-off limit, and succeeds if the workers become ready before";
     /// `OnFailure`, or a new pod of the Job.

@@ -170,3 +170,48 @@ const PENDING: &str = "W PodsUnschedulable unknown";
 fn launchers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
+
+/// Returns the job whose launcher has waited for a node for some seconds.
+fn pending_launcher(seconds: i64) -> Vec<Value> {
+    let status = json!({"phase": "Pending", "startTime": null, "containerStatuses": null, "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": ago(seconds)}]});
+    job_with(0, json!({"spec": {"nodeName": null}, "status": status}))
+}
+
+/// Returns the job without a launcher; it waits for the workers.
+fn without_launcher(mut objects: Vec<Value>) -> Vec<Value> {
+    objects.remove(0);
+    objects[2]["spec"]["launcherCreationPolicy"] = "WaitForWorkersReady".into();
+    objects
+}
+
+/// Workers hold their accelerators while there is no launcher.
+#[rstest]
+#[case::without_a_node(pending_launcher(300), &["E GangPartlyScheduled unknown"])]
+#[case::a_node_is_searched(pending_launcher(299), &[])]
+#[case::worker_not_ready(without_launcher(job_with(1, not_ready(120))), &["E LauncherAwaitsWorkers unknown"])]
+#[case::worker_not_ready_for_a_moment(without_launcher(job_with(1, not_ready(119))), &[])]
+#[case::worker_not_ready_at_startup(job_with(1, not_ready(120))[1..].to_vec(), &["E RankMissing unknown"])]
+#[case::workers_ready(without_launcher(job()), &["E RankMissing unknown"])]
+#[case::workers_ready_for_a_moment(without_launcher(job_with(2, ready(299))), &[])]
+#[case::deleted_with_its_job(job()[1..].to_vec(), &["E RankMissing unknown"])]
+#[case::deleted_without_its_job(with_launchers(vec![], vec![launcher_job(0, false)]), &["E RankMissing unknown"])]
+#[case::finished(without_launcher(job_with(3, condition("Succeeded", 60))), &[])]
+fn without_a_launcher(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+fn ready(seconds: i64) -> Value {
+    json!({"status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": ago(seconds)}]}})
+}
+
+#[test]
+fn workers_wait_for_a_launcher_that_does_not_start() {
+    let waiting = json!({"status": {"phase": "Pending", "containerStatuses": [
+        {"name": "mpi", "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff"}}}]}});
+    for (objects, code) in [(pending_launcher(600), "GangPartlyScheduled"), (job_with(0, waiting), "ImagePullFails")] {
+        let found = super::report(&objects).diagnoses.remove(0);
+        assert_eq!((found.code.code(), found.waste.map(|waste| waste.accelerators)), (code, Some(8)));
+        assert!(found.waste_cause().is_some(), "{code}");
+    }
+}

@@ -12,6 +12,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         link: "docs/diagnose.md#launcherawaitsgang",
     },
     Entry {
+        code: DiagnosisCode::LauncherAwaitsWorkers,
+        severity: Severity::Error,
+        proof: "`spec.launcherCreationPolicy: WaitForWorkersReady`, no launcher, and running workers have not been ready for 2 minutes",
+        fix: "read the events of the workers: remove or correct their readiness probes, and check their proxy and sshd: kubectl logs",
+        link: "docs/diagnose.md#launcherawaitsworkers",
+    },
+    Entry {
         code: DiagnosisCode::WorkersUnreachable,
         severity: Severity::Error,
         proof: "the launcher has run for 2 minutes or failed, and the headless Service of the job does not exist, or running workers have not been ready for 2 minutes; the API does not show whether sshd listens",

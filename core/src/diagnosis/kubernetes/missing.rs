@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use jiff::SignedDuration;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older};
+use crate::diagnosis::job::{Job, LAUNCHER, is_older};
 use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
@@ -18,8 +19,6 @@ use crate::workload::{PodCreation, kinds_named};
 const CREATION: SignedDuration = SignedDuration::from_mins(5);
 /// Maximum number of missing pods in a message.
 const MAX_NAMES: usize = 8;
-/// Role of MPI jobs that may be created after all others.
-const LAUNCHER: &str = "launcher";
 
 /// Reports roles with fewer pods than their workload requests.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -82,15 +81,24 @@ fn is_active(workload: &WorkloadRecord) -> bool {
     workload.suspended.is_none() && !workload.is_deleted && !workload.is_finished()
 }
 
+/// Returns true if the launcher of an MPI job should exist. The checks of MPI report one whose Job has failed, and workers that
+/// are not ready.
+fn expects_launcher(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> bool {
+    let launcher_job = context.jobs.object(("Job", job.namespace, &format!("{}-launcher", job.name)));
+    let has_ready = |pod: &PodRecord| {
+        let ready = pod.condition("Ready").filter(|ready| ready.is_true());
+        ready.is_some_and(|ready: &ConditionRecord| is_older(ready.since, CREATION, context.now))
+    };
+    launcher_job.is_none_or(is_active) && (!workload.launcher_waits || job.active().all(has_ready))
+}
+
 fn missing(
     job: &Job<'_>,
     context: &Context<'_>,
     workload: &WorkloadRecord,
     (role, expected): &(Box<str>, u64),
 ) -> Option<MissingPods> {
-    // The checks of MPI report a launcher whose Job has failed.
-    let launcher_job = || context.jobs.object(("Job", job.namespace, &format!("{}-launcher", job.name)));
-    if &**role == LAUNCHER && (workload.launcher_waits || launcher_job().is_some()) {
+    if &**role == LAUNCHER && !expects_launcher(job, context, workload) {
         return None;
     }
     let is_sole = workload.roles.len() == 1;

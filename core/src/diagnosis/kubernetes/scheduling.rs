@@ -91,7 +91,7 @@ pub(super) fn unscheduled<'a>(job: &Job<'a>) -> impl Iterator<Item = &'a PodReco
 
 /// Returns true if a training job has both pods with and without a node, for longer than the scheduler needs.
 pub(super) fn is_partly_scheduled(job: &Job<'_>, context: &Context<'_>) -> bool {
-    let unscheduled: Vec<&PodRecord> = unscheduled(job).filter(|pod| pod.is_rank()).collect();
+    let unscheduled: Vec<&PodRecord> = unscheduled(job).filter(|pod| job.is_awaited(pod)).collect();
     let is_scheduled = job.active().any(|pod| pod.is_rank() && pod.is_scheduled());
     job.is_collective()
         && is_scheduled
