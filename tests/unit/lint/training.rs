@@ -534,7 +534,7 @@ fn group(minimum: u64) -> String {
 )]
 #[case::by_default(
     mpi(&format!("{WAITS}\n  runPolicy: {{schedulingPolicy: {{queue: q}}}}"), ""),
-    Some("the operator's gang has 3 pods, with the launcher before the launcher is created, which waits for the workers (WaitForWorkersReady)")
+    Some("the operator's gang has 3 pods with the launcher, but only 2 workers exist before the launcher is created, which waits for the workers (WaitForWorkersReady)")
 )]
 #[case::group_of_the_user(
     mpi(WAITS, "scheduling.k8s.io/group-name: g") + &group(3),

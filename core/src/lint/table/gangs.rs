@@ -12,7 +12,8 @@ pub(super) const CHECKS: &[Check] = &[
         title: "a gang that contains a launcher which is created later",
         why: "With launcherCreationPolicy: WaitForWorkersReady, the launcher of an MPIJob is created when all workers are ready. If \
               the gang counts the launcher, the workers are never placed. mpi-operator counts it unless minAvailable is set; \
-              without minAvailable this is a warning, because only a flag of the operator shows whether it uses gangs.",
+              with other fields of runPolicy.schedulingPolicy only, this is a warning, because a flag of the operator \
+              determines whether it uses gangs.",
         fix: "set runPolicy.schedulingPolicy.minAvailable to the number of workers, or launcherCreationPolicy to AtStartup",
         example: Example { given: "", wrong: MPI_JOB_WITH_LAUNCHER, fixed: MPI_JOB_OF_WORKERS },
         run: training::launcher_in_gang,

@@ -46,7 +46,8 @@ pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut Findin
         }
         // The operator counts the launcher by default.
         None if has_policy(workload) => {
-            format!("the operator's gang has {} pods, with the launcher", workers.saturating_add(1))
+            let pods = workers.saturating_add(1);
+            format!("the operator's gang has {pods} pods with the launcher, but only {workers} workers exist")
         }
         _ => return,
     };
