@@ -52,7 +52,7 @@ codes! {
         /// Waiting in `ContainerCreating` or `PodInitializing`.
         PodNotStarting => "a pod has a node and its main containers do not start, so its peers wait",
         /// Waiting in `CrashLoopBackOff`.
-        CrashLoop => "a main container crashes again and again, so its peers wait",
+        CrashLoop => "a container crashes again and again, so its peers wait",
         /// `OOMKilled`.
         OutOfMemory => "a main container exceeded its memory limit, so its rank is lost",
         /// A rank is gone for good.

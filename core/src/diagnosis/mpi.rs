@@ -18,6 +18,10 @@ const SCHEDULING: SignedDuration = SignedDuration::from_mins(5);
 /// Time that an operator may need to create a Service or to delete workers, and a worker to become ready.
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
+/// Fix for a Service that its operator creates.
+const SERVICE_FIX: &str = "\
+    check mpi-operator and its log, which creates the Service with the name of the job; or recreate the job";
+
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     if job.kind != MPI_JOB {
@@ -140,10 +144,11 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
     let by_age = |pod: &&PodRecord| (!pod.is_finished(), pod.created);
     let launcher = roles.launchers.iter().copied().filter(has_started).max_by_key(by_age)?;
     let service = context.service(job.namespace, job.name);
-    let diagnosis = |message: &str| {
-        Diagnosis::new(DiagnosisCode::WorkersUnreachable, job.workload_name(), Recovery::LauncherRetries, message)
-            .with_waste(job.waste(&roles.workers, launcher.created, context.now))
-    };
+    let diagnosis =
+        |recovery, message: &str| {
+            Diagnosis::new(DiagnosisCode::WorkersUnreachable, job.workload_name(), recovery, message)
+                .with_waste(job.waste(&roles.workers, launcher.created, context.now))
+        };
     let Some(service) = service else {
         // mpi-operator names it after the job.
         let is_missing = context.snapshot.is_complete(ObjectKind::Service, job.namespace);
@@ -151,7 +156,9 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
         let evidence = Evidence::new(launcher.title(), "Service of the workers", "does not exist", launcher.created);
         let message =
             format!("{} cannot resolve its workers: Service {} does not exist", launcher.short_name(), job.name);
-        return (is_missing && is_v2).then(|| diagnosis(&message).with_evidence([evidence]));
+        let recovery = Recovery::WorkersServiceMissing;
+        return (is_missing && is_v2)
+            .then(|| diagnosis(recovery, &message).with_evidence([evidence]).with_fix(SERVICE_FIX));
     };
     let unready: Vec<&PodRecord> = unready_workers(roles, context).collect();
     if service.publishes_not_ready || unready.is_empty() {
@@ -159,7 +166,7 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
     }
     let verb = verb(unready.len(), "is", "are");
     let message = format!("{} {verb} not ready, so the launcher cannot resolve the name", pod_names(&unready));
-    Some(diagnosis(&message).with_evidence(unready.iter().filter_map(|pod| not_ready(pod))))
+    Some(diagnosis(Recovery::LauncherRetries, &message).with_evidence(unready.iter().filter_map(|pod| not_ready(pod))))
 }
 
 /// Reports workers that hold accelerators although the launcher has finished.

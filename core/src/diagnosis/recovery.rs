@@ -69,7 +69,7 @@ recoveries! {
     /// The API shows no progress.
     StartTakesLong => Unknown, "a pod has had a node for 15 minutes and has not started", "the pull of its image or an init container may still complete";
     /// Restarted with growing delays.
-    CrashRetried => Unknown, "a main container crashes again and again", "the kubelet restarts it at least every 5 minutes, until the owner's limit of restarts";
+    CrashRetried => Unknown, "a container crashes again and again", "the kubelet restarts it at least every 5 minutes, until the owner's limit of restarts";
     /// The kubelet restarts it.
     MemoryRestarted => Unknown, "a main container ran out of memory and is restarted", "it may run out of memory again, and its peers may not accept it back";
     /// Nobody restarts it.
@@ -202,6 +202,8 @@ recoveries! {
     LauncherDelayed => Unknown, "the launcher of an MPI job waits for a worker that is not ready", "the operator creates it when all workers are ready";
     /// `OnFailure` and the limit of the Job.
     LauncherRetries => Unknown, "an MPI launcher cannot resolve its workers", "the launcher is restarted up to its back-off limit, and succeeds if the workers become ready before";
+    /// The operator creates it.
+    WorkersServiceMissing => Unknown, "the Service of an MPI job's workers does not exist", "the operator may create it, and the launcher is restarted up to its back-off limit";
     /// `OnFailure`, or a new pod of the Job.
     LauncherReplaced => Unknown, "an MPI launcher failed, and its Job is below its back-off limit", "the Job starts another launcher, which may fail for the same reason";
     /// The Job has failed.

@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::check;
 use super::objects::{ago, event, job_with, main_status, with};
+use super::{check, report};
 
 fn termination(reason: &str, code: i64) -> Value {
     json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": ago(900), "finishedAt": ago(600)}})
@@ -47,6 +47,22 @@ fn terminated_again(policy: &str, restarts: u64, code: i64) -> Value {
 #[case::about_to_be_restarted(ended("OnFailure", "OOMKilled", 137), &["E OutOfMemory unknown"])]
 fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
     check(&job_with(3, patch), expected);
+}
+
+/// An init container between restarts.
+fn init_crash() -> Value {
+    let status = json!([{"name": "fetch", "restartCount": 3, "lastState": termination("Error", 1), "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
+    json!({"spec": {"initContainers": [{"name": "fetch"}]}, "status": {"phase": "Pending", "initContainerStatuses": status}})
+}
+
+#[rstest]
+#[case::main(crash_loop(3, "Error", 1), "worker-0 crashes", "kubectl logs --previous, with -c")]
+#[case::init(init_crash(), "container fetch of worker-0 crashes", "kubectl logs --previous -c CONTAINER")]
+#[case::both(with(init_crash(), crash_loop(3, "Error", 1)), "worker-0 crashes", "kubectl logs --previous -c CONTAINER")]
+fn the_container_that_crashes_is_named(#[case] patch: Value, #[case] subject: &str, #[case] command: &str) {
+    let found = report(&job_with(3, patch)).diagnoses.remove(0);
+    assert_eq!(found.finding.message, format!("{subject} again and again, so 2 other pods of the job wait"));
+    assert!(found.finding.fix.unwrap().contains(command), "{found:?}");
 }
 
 #[test]

@@ -64,6 +64,14 @@ fn workers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
+#[rstest]
+#[case::not_ready(job_with(1, not_ready(120)), "remove readiness probes")]
+#[case::no_service(job_with(4, json!({"metadata": {"name": "other"}})), "check mpi-operator")]
+fn fixes_for_workers(#[case] objects: Vec<Value>, #[case] fix: &str) {
+    let found = super::report(&objects).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
 #[test]
 fn a_service_may_publish_workers_that_are_not_ready() {
     let mut objects = job_with(1, not_ready(600));

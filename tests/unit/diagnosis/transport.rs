@@ -244,6 +244,13 @@ fn bootstrap_addresses(#[case] address: &str, #[case] is_local: bool) {
     }
 }
 
+#[test]
+fn several_bootstrap_addresses() {
+    let line = "a:1:2 [0] NCCL INFO Bootstrap: Using lo:127.0.0.1<0>";
+    let message = "BootstrapUnreachable master-0, worker-0 listen for their peers at addresses of their own nodes";
+    check(&[line, line], &[message]);
+}
+
 /// Returns a line of the watchdog of a rank in a group.
 fn watchdog(prefix: &str, sequence: u64) -> String {
     format!(

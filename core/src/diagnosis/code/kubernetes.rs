@@ -29,7 +29,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::CrashLoop,
         severity: Severity::Error,
         proof: "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; a warning until the third restart, because the first connections of a job may fail; and a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
-        fix: "read the log of the last run: kubectl logs --previous",
+        fix: "read the log of the last run: kubectl logs --previous, with -c for an init container or a sidecar",
         link: "docs/diagnose.md#crashloop",
     },
     Entry {

@@ -1,5 +1,7 @@
 //! Main containers that crash or run out of memory.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use crate::diagnosis::context::Context;
@@ -16,6 +18,10 @@ const MIN_RESTARTS: u64 = 3;
 const CRASH_LOOP: &str = "CrashLoopBackOff";
 /// Reason of the kubelet for a container that exceeded its memory limit.
 const OUT_OF_MEMORY: &str = "OOMKilled";
+
+/// Fix for init containers and sidecars: without a name, kubectl reads the log of a main container.
+const OTHER_FIX: &str =
+    "read the log of the last run of the container in the evidence: kubectl logs --previous -c CONTAINER";
 
 /// Reports containers between restarts. Those that ran out of memory are reported by [`check_memory`].
 pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -38,13 +44,22 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         Evidence::new(pod.title(), field, &value, last.and_then(|last| last.finished))
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
-    let crash = verb(pods.len(), "crashes", "crash");
-    let message = format!("{} {crash} again and again{}", pod_names(&pods), job.waiting_peers(&pods));
+    let names: BTreeSet<&str> =
+        containers().filter(|(_, container)| !container.is_main).map(|(_, container)| &*container.name).collect();
+    let has_main = containers().any(|(_, container)| container.is_main);
+    let subject = match names.first() {
+        Some(name) if names.len() == 1 && !has_main => format!("container {name} of {} crashes", pod_names(&pods)),
+        _ => format!("{} {}", pod_names(&pods), verb(pods.len(), "crashes", "crash")),
+    };
+    let message = format!("{subject} again and again{}", job.waiting_peers(&pods));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
         .with_evidence(evidence)
         .with_waste(job.waste(&pods, since, context.now));
     if restarts < MIN_RESTARTS {
         diagnosis.finding.severity = Severity::Warning;
+    }
+    if !names.is_empty() {
+        diagnosis = diagnosis.with_fix(OTHER_FIX);
     }
     found.push(diagnosis);
 }

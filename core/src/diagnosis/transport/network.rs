@@ -112,7 +112,11 @@ fn check_bootstrap(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
         return;
     }
     let evidence = affected.iter().filter_map(|rank| Some(rank.evidence(&rank.log.bootstrap.as_ref()?.1)));
-    let message = format!("{} listens for its peers at an address of its own node", names(&affected));
+    let message = if affected.len() == 1 {
+        format!("{} listens for its peers at an address of its own node", names(&affected))
+    } else {
+        format!("{} listen for their peers at addresses of their own nodes", names(&affected))
+    };
     let finding = logs.diagnosis(DiagnosisCode::BootstrapUnreachable, Recovery::InterfaceMissing, &message);
     found.push(finding.with_evidence(evidence));
 }
