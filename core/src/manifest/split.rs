@@ -59,6 +59,9 @@ pub(super) enum SplitError {
     /// A list contains something else than objects.
     #[error("an item of the list is not an object")]
     InvalidItem,
+    /// The text ends within a list.
+    #[error("the list ends within an item: the file is truncated")]
+    TruncatedItem,
 }
 
 impl<R: Read> Splitter<R> {
@@ -251,7 +254,8 @@ impl<R: Read> Splitter<R> {
                 Next::Incomplete if !is_complete && text.len() <= MAX_DOCUMENT => self.window.fill()?,
                 Next::Item { .. } => return Ok(Some(Err(SplitError::TooLarge))),
                 Next::Incomplete if text.len() > MAX_DOCUMENT => return Ok(Some(Err(SplitError::TooLarge))),
-                Next::Incomplete | Next::Invalid => return Ok(Some(Err(SplitError::InvalidItem))),
+                Next::Incomplete => return Ok(Some(Err(SplitError::TruncatedItem))),
+                Next::Invalid => return Ok(Some(Err(SplitError::InvalidItem))),
             }
         }
     }

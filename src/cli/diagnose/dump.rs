@@ -142,10 +142,17 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let mut has_manifests = false;
     let stderr = &mut stderr(ColorChoice::Auto);
     // The lines of the text are not needed.
-    let without_text = |Document { source, namespace, value, .. }| (source, namespace, value);
+    let without_text = |document: Document| {
+        let error = namespace_error(&document);
+        (document.source, document.namespace, document.value, error)
+    };
     inputs.map_dumped_objects(without_text, |document| {
         match document {
-            Ok(((source, namespace, value), _)) => {
+            Ok(((.., Some(error)), _)) => {
+                print_error(stderr, format_args!("{error}"));
+                errors.push(error);
+            }
+            Ok(((source, namespace, value, None), _)) => {
                 has_manifests |= value.pointer("/metadata/uid").is_none();
                 let default = namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
                 snapshot.add(&value, default).with_context(|| source.to_string())?;
@@ -170,6 +177,16 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
         print_note(stderr, format_args!("{repeats} {noun} {verb} in the input more than once: {rule}"));
     }
     Ok(Dump { snapshot, errors, has_manifests, lacks_logs: false })
+}
+
+/// Returns an error if the namespace of an object is no string: the object would count as one of the default namespace.
+fn namespace_error(document: &Document) -> Option<DocumentError> {
+    let namespace =
+        document.value.pointer("/metadata/namespace").filter(|found| !found.is_null() && !found.is_string())?;
+    let prefix = document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
+    let message = format!("{prefix}metadata.namespace: expected a string, found {namespace}: quote it");
+    let (source, line) = (document.source.clone(), Some(document.line));
+    Some(DocumentError { source, document: document.document, line, message, skipped: None, placeholders: Vec::new() })
 }
 
 /// Returns the probable reason why a file is no dump.

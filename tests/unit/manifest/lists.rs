@@ -62,7 +62,8 @@ fn check(text: &str, expected: &[&str]) {
 #[case::invalid_item("apiVersion: v1\nitems:\n- 1\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: items[0]: expected", "0.1@4 Pod"])]
 #[case::invalid_syntax("apiVersion: v1\nitems:\n- a: [\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: ", "0.1@4 Pod"])]
 #[case::not_an_object(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, 1]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: an item of the list is not an object"])]
-#[case::truncated(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, {"a": "#, &["0.0@1 Pod", "stdin: document 1, line 1: an item"])]
+#[case::truncated(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, {"a": "#, &["0.0@1 Pod", "stdin: document 1, line 1: the list ends within an item: the file is truncated"])]
+#[case::truncated_after_an_item(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"},"#, &["0.0@1 Pod", "stdin: document 1, line 1: the list ends within an item: the file is truncated"])]
 fn lists_are_read_by_item(#[case] text: &str, #[case] expected: &[&str]) {
     check(text, expected);
 }
