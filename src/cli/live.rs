@@ -160,6 +160,12 @@ pub(super) async fn configuration_or_embedded(
     Ok(Configuration::embedded())
 }
 
+/// Returns the note about a namespace, or a cluster, without pods.
+pub(super) fn no_pods(namespace: Option<&str>) -> String {
+    let place = namespace.map_or_else(|| "the cluster".to_owned(), |name| format!("namespace {name}"));
+    format!("no pods in {place}: check the context and the namespace, which may not exist")
+}
+
 /// Returns a runtime for commands, which mostly wait for responses.
 pub(super) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().context("could not start the runtime")

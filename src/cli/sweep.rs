@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::age::format_age;
 use super::installation::InstallationArguments;
-use super::live::{configuration_or_embedded, describe_error, runtime};
+use super::live::{configuration_or_embedded, describe_error, no_pods, runtime};
 use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
@@ -77,8 +77,14 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
     let sweeper = Sweeper::new(client.clone(), configuration_or_embedded(&client, &installation).await?.termination);
     let stuck: Vec<StuckPod> = sweeper.stuck_pods(namespace.as_deref()).try_collect().await?;
     if stuck.is_empty() {
+        let stderr = &mut stderr(ColorChoice::Auto);
+        // A mistyped namespace looks like one that is done.
+        if !sweeper.has_pods(namespace.as_deref()).await? {
+            print_note(stderr, format_args!("{}", no_pods(namespace.as_deref())));
+            return Ok(Status::Success);
+        }
         let scope = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
-        print_note(&mut stderr(ColorChoice::Auto), format_args!("no stuck pods found in {scope}"));
+        print_note(stderr, format_args!("no stuck pods found in {scope}"));
         return Ok(Status::Success);
     }
     let results = if *apply { Some(terminate(&sweeper, &stuck).await) } else { None };

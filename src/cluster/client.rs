@@ -35,6 +35,9 @@ pub enum ConnectError {
         /// Cause.
         cause: Box<KubeconfigError>,
     },
+    /// The files that `KUBECONFIG` lists cannot be used.
+    #[error("found no cluster: {}", problem(.0, None))]
+    List(Box<KubeconfigError>),
     /// No kubeconfig was given, and neither the default locations nor the service account provide one.
     #[error("found no cluster: {}", no_cluster(.0))]
     Infer(Box<InferConfigError>),
@@ -52,10 +55,13 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         (Some(path), _) => from_kubeconfig(path, &options)
             .await
             .map_err(|cause| ConnectError::Kubeconfig { path: path.to_owned(), cause: Box::new(cause) })?,
-        (None, Some(context)) => Config::from_kubeconfig(&options)
+        (None, Some(context)) => load(&options)
             .await
             .map_err(|cause| ConnectError::Context { context: context.to_owned(), cause: Box::new(cause) })?,
-        (None, None) => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
+        (None, None) => match merged_list() {
+            Some(list) => from_list(list, &options).await.map_err(|cause| ConnectError::List(Box::new(cause)))?,
+            None => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
+        },
     };
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
@@ -93,19 +99,56 @@ fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
     }
 }
 
+/// Reads the kubeconfig that kubectl would use.
+pub(super) fn read_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
+    merged_list().unwrap_or_else(Kubeconfig::read)
+}
+
+/// Loads the configuration of a context from the kubeconfig that kubectl would use.
+pub(super) async fn load(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
+    from_list(read_kubeconfig(), options).await
+}
+
+async fn from_list(
+    kubeconfig: Result<Kubeconfig, KubeconfigError>,
+    options: &KubeConfigOptions,
+) -> Result<Config, KubeconfigError> {
+    Config::from_custom_kubeconfig(kubeconfig?, options).await
+}
+
+/// Merges the files that `KUBECONFIG` lists; `None` if it lists one file or none, or if none of them exists. As in kubectl, files
+/// that do not exist are skipped, and an empty name is no current context; kube 5.0 requires all files.
+fn merged_list() -> Option<Result<Kubeconfig, KubeconfigError>> {
+    let listed = listed_files();
+    let is_list = listed.len() > 1;
+    let existing: Vec<PathBuf> = listed.into_iter().filter(|path| !matches!(path.try_exists(), Ok(false))).collect();
+    (is_list && !existing.is_empty()).then(|| {
+        existing.iter().try_fold(Kubeconfig::default(), |merged, path| {
+            let file = Kubeconfig::read_from(path)?;
+            let current_context = file.current_context.filter(|name| !name.is_empty());
+            merged.merge(Kubeconfig { current_context, ..file })
+        })
+    })
+}
+
+/// Returns the files in `KUBECONFIG`.
+fn listed_files() -> Vec<PathBuf> {
+    let listed = env::var_os("KUBECONFIG").unwrap_or_default();
+    env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
 /// Returns the first file of the default locations that is not valid YAML: those in `KUBECONFIG`, or else `~/.kube/config`.
 fn invalid_file() -> Option<PathBuf> {
-    let listed = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
-    let paths: Vec<PathBuf> = match listed {
-        Some(paths) => env::split_paths(&paths).collect(),
-        None => env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
-    };
+    let mut paths = listed_files();
+    if paths.is_empty() {
+        paths.extend(env::home_dir().map(|home| home.join(".kube/config")));
+    }
     paths.into_iter().find(|path| matches!(Kubeconfig::read_from(path), Err(KubeconfigError::Parse(_))))
 }
 
 /// Lists the contexts of the kubeconfig at `path`, or at the default locations.
 fn contexts(path: Option<&Path>) -> String {
-    let kubeconfig = path.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let kubeconfig = path.map_or_else(read_kubeconfig, Kubeconfig::read_from);
     let mut names: Vec<String> =
         kubeconfig.into_iter().flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect();
     let omitted = names.len().saturating_sub(MAX_CONTEXTS);

@@ -6,9 +6,10 @@ use std::io;
 
 use kube::Config;
 use kube::client::AuthError;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use kube::core::Status;
 
+use super::client;
 use super::request::RequestError;
 
 /// Maximum length of the output of a credential plugin in a message, in characters.
@@ -40,9 +41,17 @@ pub fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
     connection_error(error).is_some() || chain(error).iter().any(|cause| is_web_page(*cause))
 }
 
-/// Returns true if the response is a web page, as of a proxy: an apiserver responds with a `Status` or in plain text.
+/// Returns true if the response is a web page, as of a proxy: an apiserver responds with a `Status` or in plain text, and to a
+/// request that succeeds with JSON.
 fn is_web_page(error: &(dyn Error + 'static)) -> bool {
-    api_status(error).is_some_and(|status| status.message.trim_start().starts_with('<'))
+    match kube_error(error) {
+        Some(kube::Error::Api(status)) => status.message.trim_start().starts_with('<'),
+        // The first byte is not of JSON, or there is none.
+        Some(kube::Error::SerdeError(cause)) => {
+            cause.is_syntax() && cause.column() <= 1 || cause.is_eof() && cause.column() == 0
+        }
+        _ => false,
+    }
 }
 
 /// Returns the status of the response with which the apiserver rejected the request.
@@ -62,10 +71,10 @@ fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
 async fn apiserver(context: Option<&str>) -> String {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let address = |config: Config| config.cluster_url.to_string().trim_end_matches('/').to_owned();
-    let Ok(config) = Config::from_kubeconfig(&options).await else {
+    let Ok(config) = client::load(&options).await else {
         return Config::infer().await.map_or_else(|_| "the apiserver".to_owned(), address);
     };
-    let current = || Kubeconfig::read().ok().and_then(|kubeconfig| kubeconfig.current_context);
+    let current = || client::read_kubeconfig().ok().and_then(|kubeconfig| kubeconfig.current_context);
     match context.map(str::to_owned).or_else(current) {
         Some(name) => format!("{} (context {name})", address(config)),
         None => address(config),
@@ -137,7 +146,7 @@ fn auth_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
 
 /// Returns the credential plugin of the user of `context` or the current context, with the name of the user.
 fn plugin_of(context: Option<&str>) -> Option<String> {
-    let kubeconfig = Kubeconfig::read().ok()?;
+    let kubeconfig = client::read_kubeconfig().ok()?;
     let name = context.map(str::to_owned).or(kubeconfig.current_context)?;
     let user = kubeconfig.contexts.into_iter().find(|known| known.name == name)?.context?.user?;
     let named = kubeconfig.auth_infos.into_iter().find(|known| known.name == user)?;

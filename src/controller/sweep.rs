@@ -3,6 +3,7 @@
 //! It needs neither a lease nor the controller's history. The user names the namespace, so its opt-in is not required;
 //! the opt-out of a pod is respected.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::{Stream, TryStreamExt as _};
@@ -75,12 +76,16 @@ impl Sweeper {
         Self { client, settings, catalog }
     }
 
-    /// Lists the pods in `namespace`, or in all namespaces, that are stuck now.
-    pub fn stuck_pods(&self, namespace: Option<&str>) -> impl Stream<Item = Result<StuckPod, RequestError>> {
-        let api: Api<WatchedPod> = match namespace {
+    fn pods(&self, namespace: Option<&str>) -> Api<WatchedPod> {
+        match namespace {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
-        };
+        }
+    }
+
+    /// Lists the pods in `namespace`, or in all namespaces, that are stuck now.
+    pub fn stuck_pods(&self, namespace: Option<&str>) -> impl Stream<Item = Result<StuckPod, RequestError>> {
+        let api = self.pods(namespace);
         let running = ListParams::default().fields("status.phase=Running");
         let pods = paginate("list pods", running, move |parameters| {
             let api = api.clone();
@@ -90,6 +95,16 @@ impl Sweeper {
             let stuck = self.stuck_pod(&pod.facts, Timestamp::now());
             async move { Ok(stuck) }
         })
+    }
+
+    /// Returns true if a pod exists in `namespace`, or in any namespace.
+    pub async fn has_pods(&self, namespace: Option<&str>) -> Result<bool, RequestError> {
+        let api = self.pods(namespace);
+        let pods = paginate("list pods", ListParams::default().limit(1), move |parameters| {
+            let api = api.clone();
+            async move { api.list(&parameters).await }
+        });
+        Ok(pin!(pods).try_next().await?.is_some())
     }
 
     /// Terminates the sidecars of `pod` and waits until the pod's status shows it.

@@ -1,6 +1,7 @@
 //! Commands without a cluster that they can reach.
 
 use rstest::rstest;
+use serde_json::{Value, json};
 use trainmesh_testing::apiserver::Apiserver;
 use trainmesh_testing::cli::trainmesh_with;
 
@@ -68,13 +69,55 @@ fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig
 const PLUGIN: &str = "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: get-token, \
                       args: [--secret, x], env: [{name: VAULT_TOKEN, value: z}], interactiveMode: Never}}";
 
+/// Files of the list that do not exist are skipped, and the first current context counts.
+#[rstest]
+#[case::first("/nope:FILE", "context kind-x")]
+#[case::last("FILE:/nope:", "context kind-x")]
+#[case::context_of_the_second("EMPTY:FILE", "context kind-x")]
+#[case::none("/nope:/nowhere", "error: found no cluster: /nope does not exist: create it, or set KUBECONFIG\n")]
+#[case::one("/nope", "error: found no cluster: /nope does not exist: create it, or set KUBECONFIG\n")]
+fn kubeconfigs_are_merged_like_those_of_kubectl(#[case] list: &str, #[case] expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let empty = file("empty", "apiVersion: v1\nkind: Config\ncurrent-context: \"\"\n");
+    let list = list.replace("EMPTY", &empty).replace("FILE", &file("kubeconfig", UNREACHABLE));
+    let run = trainmesh_with(&["doctor"], "", &[("KUBECONFIG", &list)]);
+    assert_eq!(run.code, Some(2), "{run:#?}");
+    assert!(run.stderr.contains(expected), "{run:#?}");
+}
+
+/// A mistyped namespace looks like one without stuck pods.
+#[rstest]
+#[case::empty(vec![], "note: no pods in namespace team-a: check the context and the namespace, which may not exist\n")]
+#[case::running(vec![json!({"metadata": {"name": "a", "namespace": "team-a"}, "spec": {"containers": []}})], "note: no stuck pods found in namespace team-a\n")]
+fn an_empty_namespace_has_no_stuck_pods(#[case] pods: Vec<Value>, #[case] expected: &str) {
+    let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods});
+    let apiserver = Apiserver::start(vec![("/api/v1/namespaces/team-a/pods", list)]);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    let run = trainmesh_with(&["sweep", "-n", "team-a"], "", &[("KUBECONFIG", &kubeconfig)]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(run.stderr.ends_with(expected), "{run:#?}");
+}
+
 /// A proxy, or another server at the address of the apiserver, responds with a web page.
 #[rstest]
 #[case::doctor(&["doctor"])]
 #[case::sweep(&["sweep", "-A"])]
+#[case::diagnose(&["diagnose", "-A"])]
 #[case::preview(&["preview", "-f", "-", "--cluster"])]
-fn another_server_is_named(#[case] arguments: &[&str]) {
-    let apiserver = Apiserver::start(vec![]).with_message("<html>\n<body>404 page not found</body>\n</html>");
+fn another_server_is_named(
+    #[case] arguments: &[&str],
+    #[values("/none", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh")]
+    path: &'static str,
+) {
+    let page = "<html>\n<body>404 page not found</body>\n</html>";
+    // A page with status 200, as of a login, or an error.
+    let apiserver = Apiserver::start(vec![(path, page.into())]).with_message(page);
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = apiserver.kubeconfig(folder.path());
     let run =

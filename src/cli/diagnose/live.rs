@@ -6,7 +6,7 @@ use kube::Client;
 
 use super::Arguments;
 use super::scope::ScopeArguments;
-use crate::cli::live::{configuration_or_embedded, describe_error, runtime};
+use crate::cli::live::{configuration_or_embedded, describe_error, no_pods, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
 use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot};
@@ -105,9 +105,7 @@ impl Connection {
             notes.push(format!("not checked, because you may not list them: {}", forbidden.join(", ")));
         }
         if !snapshot.has_pods() {
-            let place =
-                namespace.as_deref().map_or_else(|| "the cluster".to_owned(), |name| format!("namespace {name}"));
-            notes.push(format!("no pods in {place}: check the context and the namespace, which may not exist"));
+            notes.push(no_pods(namespace.as_deref()));
         }
         Ok(Reading { snapshot, now, notes })
     }
