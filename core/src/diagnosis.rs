@@ -99,6 +99,8 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     });
     let omitted = diagnoses.len().saturating_sub(MAX_DIAGNOSES);
     diagnoses.truncate(MAX_DIAGNOSES);
-    let hint = if workloads == 0 { selection.hint(&context.jobs) } else { None };
-    DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted, hint }
+    let hint = if workloads == 0 { selection.hint(&context) } else { None };
+    let selected = snapshot.pods.iter().filter(|pod| selection.selects_namespace(&pod.namespace));
+    let excluded_pods = if workloads == 0 { selected.count() } else { 0 };
+    DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted, hint, excluded_pods }
 }

@@ -131,7 +131,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if errors.is_empty() {
         require_workload(&report, target.as_ref())?;
     }
-    if report.workloads == 0 && errors.is_empty() && !filename.is_empty() {
+    if report.excluded_pods > 0 {
+        let noun = if report.excluded_pods == 1 { "pod" } else { "pods" };
+        let note = format_args!("{} {noun}, none of a training job or with accelerators", report.excluded_pods);
+        print_note(&mut stderr(ColorChoice::Auto), note);
+    } else if report.workloads == 0 && errors.is_empty() && !filename.is_empty() {
         match (&scope.namespace, &report.hint) {
             (Some(namespace), Some(hint)) => bail!("the input contains no workload of namespace {namespace}: {hint}"),
             _ => bail!("the input contains no pod and no workload of a training job"),
@@ -154,7 +158,7 @@ fn require_workload(report: &DiagnosisReport, target: Option<&Target>) -> anyhow
     match target {
         Some(target) if report.workloads == 0 => {
             let hint = report.hint.as_deref().unwrap_or("check its name, kind and namespace");
-            bail!("no workload or pod {} found: {hint}", target.name)
+            bail!("no {} to diagnose: {hint}", target.title())
         }
         _ => Ok(()),
     }

@@ -91,7 +91,7 @@ const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\
 #[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
 #[case::time_before_the_dump(&["--now", "2025-01-01T00:00:00Z"], 2, &[], "error: --now 2025-01-01T00:00:00Z is before the newest time in the dump, 2026-01-01T12:00:00Z")]
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
-#[case::missing(&["tfjob/llama"], 2, &[], "error: no workload or pod llama found: PyTorchJob team-a/llama exists")]
+#[case::missing(&["tfjob/llama"], 2, &[], "error: no TFJob llama to diagnose: PyTorchJob team-a/llama exists")]
 #[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no workload of namespace team-z: there are workloads in team-a, team-with-a-long-name")]
 #[case::unknown_kind(&["service/llama"], 2, &[], "unknown kind \"service\"")]
 #[case::invalid_time(&["--now", "yesterday"], 2, &[], "expected a time such as 2026-01-31T12:00:00Z")]
@@ -105,6 +105,27 @@ fn a_healthy_workload_prints_one_line() {
     let run = diagnose(&[], HEALTHY);
     let line = "nothing found in 1 workload, 1 pod at 2026-01-01T12:00:00Z; the API does not show collectives that hang: docs/diagnose.md#limits\n";
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, ""));
+}
+
+/// A pod of a `StatefulSet`, which is not diagnosed.
+const SERVER: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "team-a",
+    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": true}]},
+  "spec": {"containers": [{"name": "a"}]}, "status": {"phase": "Running", "startTime": "2026-01-01T12:00:00Z"}}"#;
+
+/// A dump and a cluster without training jobs have the same result.
+#[rstest]
+#[case::all(&[], 0, "note: 1 pod, none of a training job or with accelerators\n")]
+#[case::pod(&["db-0"], 2, "error: no pod db-0 to diagnose: it belongs to no training job and requests no accelerators\n")]
+fn a_namespace_without_training_jobs(#[case] target: &[&str], #[case] code: i32, #[case] stderr: &str) {
+    let arguments = [&["-n", "team-a"], target].concat();
+    let pod: Value = serde_json::from_str(SERVER).unwrap();
+    let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]});
+    let (live, _) = in_cluster(vec![(PODS_PATH, list), version()], &arguments);
+    for run in [diagnose(target, SERVER), diagnose(&arguments, SERVER), live] {
+        assert_eq!(run.code, Some(code), "{run:#?}");
+        assert!(run.stderr.ends_with(stderr), "{run:#?}");
+        assert_eq!(run.stdout.starts_with("nothing found in 0 workloads, 0 pods at "), code == 0, "{run:#?}");
+    }
 }
 
 #[test]
@@ -130,6 +151,10 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     "stdin: document 1, line 1: items[0]: expected a Kubernetes object"
 )]
 #[case::empty("", "stdin: document 1: empty: no Kubernetes object found")]
+#[case::namespace(
+    &format!("{HEALTHY}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: y}}\n"),
+    "stdin: document 2, line 5: metadata.namespace: expected a string, found true: quote it"
+)]
 fn an_invalid_document_is_named(#[case] dump: &str, #[case] stderr: &str) {
     let run = diagnose(&["-o", "json"], dump);
     assert_exit(&run, 2, &["\"errors\": [\n"], stderr);
@@ -591,5 +616,5 @@ fn invalid_watches(#[case] arguments: &[&str], #[case] stderr: &str) {
 fn a_watch_of_a_missing_workload_fails() {
     let served = vec![(PODS_PATH, pods("team-a")), version()];
     let (run, _) = in_cluster(served, &["tfjob", "gpt", "-n", "team-a", "--watch"]);
-    assert_exit(&run, 2, &[], "error: no workload or pod gpt found");
+    assert_exit(&run, 2, &[], "error: no TFJob gpt to diagnose");
 }

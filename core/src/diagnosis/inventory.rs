@@ -95,7 +95,7 @@ pub fn inventory(snapshot: &ClusterSnapshot, selection: &Selection, now: Timesta
     let context = Context::new(snapshot, now);
     let jobs = context.jobs.iter().filter(|job| selection.selects(job));
     let is_empty = !context.jobs.iter().any(|job| selection.selects(job));
-    let hint = if is_empty { selection.hint(&context.jobs) } else { None };
+    let hint = if is_empty { selection.hint(&context) } else { None };
     let mut entries: Vec<InventoryEntry> = jobs.filter_map(InventoryEntry::new).collect();
     entries.sort_by(|a, b| {
         (a.class, std::cmp::Reverse(a.accelerators), &a.workload).cmp(&(

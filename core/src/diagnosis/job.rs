@@ -22,6 +22,8 @@ pub(super) const SERVICES: [&str; 5] =
 pub(super) const MPI_JOB: &str = "MPIJob";
 /// Role of the pod of an MPI job that starts the ranks.
 pub(super) const LAUNCHER: &str = "launcher";
+/// Kind of a pod without an owner, and of some owners.
+const POD: &str = "Pod";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
 
@@ -43,6 +45,8 @@ pub(super) type ObjectKey<'a> = (&'a str, &'a str, &'a str);
 #[derive(Debug)]
 pub(super) struct Jobs<'a> {
     objects: HashMap<ObjectKey<'a>, &'a WorkloadRecord>,
+    /// Workloads of the pods that own objects, by their namespaces and names: the leaders of a `LeaderWorkerSet`.
+    owner_pods: HashMap<(&'a str, &'a str), ObjectKey<'a>>,
     by_key: BTreeMap<ObjectKey<'a>, Job<'a>>,
 }
 
@@ -51,7 +55,15 @@ impl<'a> Jobs<'a> {
     pub(super) fn new(snapshot: &'a ClusterSnapshot) -> Self {
         let key = |workload: &'a WorkloadRecord| (&*workload.kind, &*workload.namespace, &*workload.name);
         let objects = snapshot.workloads.iter().map(|workload| (key(workload), workload)).collect();
-        let mut jobs = Self { objects, by_key: BTreeMap::new() };
+        let owners = snapshot.workloads.iter().filter_map(|workload| {
+            let owner = workload.owner.as_ref().filter(|owner| &*owner.kind == POD)?;
+            Some((&*workload.namespace, &*owner.name))
+        });
+        let owners: HashSet<(&str, &str)> = owners.collect();
+        let owner_pods = snapshot.pods.iter().map(|pod| ((&*pod.namespace, &*pod.name), pod));
+        let owner_pods = owner_pods.filter(|(key, _)| owners.contains(key));
+        let owner_pods = owner_pods.map(|(key, pod)| (key, own_key(pod))).collect();
+        let mut jobs = Self { objects, owner_pods, by_key: BTreeMap::new() };
         for workload in &snapshot.workloads {
             let outermost = jobs.outermost(key(workload));
             jobs.job(outermost);
@@ -78,12 +90,7 @@ impl<'a> Jobs<'a> {
 
     /// Returns the key of the outermost workload of a pod.
     pub(super) fn key_of(&self, pod: &'a PodRecord) -> ObjectKey<'a> {
-        let key = match (&pod.identity, &pod.owner) {
-            (Some(identity), _) => (identity.kind, &*pod.namespace, &*identity.workload),
-            (None, Some(owner)) => (&*owner.kind, &*pod.namespace, &*owner.name),
-            (None, None) => ("Pod", &*pod.namespace, &*pod.name),
-        };
-        self.outermost(key)
+        self.outermost(own_key(pod))
     }
 
     /// Returns the outermost owner of an object.
@@ -94,7 +101,9 @@ impl<'a> Jobs<'a> {
             else {
                 break;
             };
-            key = (kind, key.1, name);
+            let owner = (&**kind, key.1, &**name);
+            let of_pod = self.owner_pods.get(&(key.1, &**name)).filter(|_| &**kind == POD);
+            key = of_pod.copied().unwrap_or(owner);
         }
         key
     }
@@ -201,6 +210,15 @@ impl<'a> Job<'a> {
     fn is_in_scope(&self) -> bool {
         let serves = SERVICES.contains(&self.kind) || self.kind == "Node";
         !serves || self.pods.iter().any(|pod| pod.accelerators() > 0 || pod.is_rank())
+    }
+}
+
+/// Returns the key of the workload of a pod, as far as the pod contains it.
+fn own_key(pod: &PodRecord) -> ObjectKey<'_> {
+    match (&pod.identity, &pod.owner) {
+        (Some(identity), _) => (identity.kind, &pod.namespace, &identity.workload),
+        (None, Some(owner)) => (&owner.kind, &pod.namespace, &owner.name),
+        (None, None) => (POD, &pod.namespace, &pod.name),
     }
 }
 

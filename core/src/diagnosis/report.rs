@@ -30,6 +30,8 @@ pub struct DiagnosisReport {
     pub omitted: usize,
     /// Which workloads exist, if none was selected: a lowercase clause.
     pub hint: Option<String>,
+    /// Number of pods in the selected namespaces, if none of them belongs to a workload that is diagnosed.
+    pub excluded_pods: usize,
 }
 
 /// One cause, with its evidence.

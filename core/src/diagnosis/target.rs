@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
+use super::context::Context;
 use super::job::Job;
-use super::job::Jobs;
+use super::snapshot::pod::PodRecord;
 use crate::hint::nearest;
 use crate::names::join_names;
 use crate::workload::KINDS;
@@ -51,6 +52,32 @@ pub enum TargetError {
 }
 
 impl Target {
+    /// Returns kind and name.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.kind.as_deref().unwrap_or("pod"), self.name)
+    }
+
+    /// Returns why an object or pod that exists is not selected.
+    fn exclusion(&self, context: &Context<'_>, selection: &Selection) -> Option<String> {
+        let is_own = |kind: &str, name: &str| self.kind.as_deref() == Some(kind) && name == self.name;
+        let snapshot = context.snapshot;
+        let mut workloads = snapshot.workloads.iter().filter(|object| selection.selects_namespace(&object.namespace));
+        let workload = workloads.find(|object| is_own(&object.kind, &object.name));
+        let key = workload.map(|object| context.jobs.outermost((&object.kind, &object.namespace, &object.name)));
+        let mut pods = snapshot.pods.iter().filter(|pod| selection.selects_namespace(&pod.namespace));
+        let is_pod = |pod: &&PodRecord| match &pod.owner {
+            Some(owner) if self.kind.is_some() => is_own(&owner.kind, &owner.name),
+            _ => self.kind.is_none() && *pod.name == *self.name,
+        };
+        let key = key.or_else(|| Some(context.jobs.key_of(pods.find(is_pod)?)))?;
+        let owner = context.jobs.iter().find(|job| (job.kind, job.namespace, job.name) == key);
+        Some(match owner {
+            Some(owner) => format!("it belongs to {}", owner.workload_name()),
+            None => "it belongs to no training job and requests no accelerators".to_owned(),
+        })
+    }
+
     /// Parses `KIND/NAME` or the name of a pod. The kind may be in the plural and in any case, and have an API group.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let (kind, name) = match text.split_once('/') {
@@ -90,14 +117,18 @@ fn kind_hint(unknown: &str) -> String {
 
 impl Selection {
     /// Returns a text about the workloads that exist, for a selection without any: a lowercase clause.
-    pub(super) fn hint(&self, jobs: &Jobs<'_>) -> Option<String> {
-        let Some(Target { name, .. }) = &self.target else {
+    pub(super) fn hint(&self, context: &Context<'_>) -> Option<String> {
+        let jobs = &context.jobs;
+        let Some(target @ Target { name, .. }) = &self.target else {
             let mut namespaces: Vec<&str> = jobs.iter().map(|job| job.namespace).collect();
             namespaces.sort_unstable();
             namespaces.dedup();
             let names = join_names(&namespaces);
             return (!namespaces.is_empty()).then(|| format!("there are workloads in {names}"));
         };
+        if let Some(exclusion) = target.exclusion(context, self) {
+            return Some(exclusion);
+        }
         let of_name = |name: &str| {
             let has_name = |job: &&Job<'_>| job.name == name || job.pods.iter().any(|pod| &*pod.name == name);
             jobs.iter().find(has_name).map(Job::workload_name)

@@ -1,9 +1,11 @@
 //! Selection of a workload.
 
 use rstest::rstest;
+use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{ClusterSnapshot, Selection, Target, diagnose};
 
 use super::objects::{NOW, job_with, rank_of, waiting};
+use super::report;
 
 #[rstest]
 #[case::kind("PyTorchJob/llama", Some(4))]
@@ -58,12 +60,68 @@ fn unknown_kinds(#[case] text: &str, #[case] expected: &str) {
 #[case::unrelated(Some("pytorchjob/mistral"), None, None)]
 #[case::namespace(None, Some("team-b"), Some("there are workloads in team-a"))]
 #[case::found(Some("llama-worker-2"), None, None)]
+#[case::pod_of_a_service(Some("db-0"), None, Some("it belongs to no training job and requests no accelerators"))]
+#[case::service(Some("sts/db"), Some("team-a"), Some("it belongs to no training job and requests no accelerators"))]
+#[case::part_of_a_workload(Some("job/child"), None, Some("it belongs to PyTorchJob team-a/llama"))]
+#[case::service_elsewhere(Some("sts/db"), Some("team-b"), None)]
 fn hints(#[case] target: Option<&str>, #[case] namespace: Option<&str>, #[case] expected: Option<&str>) {
+    let owner = json!([{"kind": "PyTorchJob", "name": "llama", "controller": true}]);
+    let child = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "team-a", "name": "child", "ownerReferences": owner}});
     let mut snapshot = ClusterSnapshot::default();
-    for object in &job_with(4, waiting("ImagePullBackOff", "")) {
+    for object in job_with(4, waiting("ImagePullBackOff", "")).iter().chain([&server(), &child]) {
         snapshot.add(object, "default").unwrap();
     }
     let target = target.map(|text| Target::parse(text).unwrap());
     let selection = Selection { target, namespace: namespace.map(str::to_owned) };
     assert_eq!(diagnose(&snapshot, &selection, NOW.parse().unwrap()).hint.as_deref(), expected);
+}
+
+/// Returns a pod of a `StatefulSet` without accelerators.
+fn server() -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "team-a", "name": "db-0",
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": true}]}})
+}
+
+#[rstest]
+#[case::workload("mpijobs/llama", "MPIJob llama")]
+#[case::pod("llama-0", "pod llama-0")]
+fn titles(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(Target::parse(text).unwrap().title(), expected);
+}
+
+#[test]
+fn pods_that_are_not_diagnosed_are_counted() {
+    let counts = |objects: &[Value]| {
+        let report = report(objects);
+        (report.workloads, report.pods, report.excluded_pods)
+    };
+    assert_eq!(counts(&[server()]), (0, 0, 1));
+    assert_eq!(counts(&[server(), rank_of("gpt", 0)]), (1, 1, 0));
+}
+
+/// The leader of a group owns the `StatefulSet` of its workers.
+#[test]
+fn a_leader_worker_set_is_one_workload() {
+    let owned = |mut object: Value, kind: &str, name: &str| {
+        object["metadata"]["ownerReferences"] = json!([{"kind": kind, "name": name, "controller": true}]);
+        object
+    };
+    let metadata = |name: &str| json!({"namespace": "team-a", "name": name});
+    let set = |name: &str| json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata(name)});
+    let pod = |name: &str| {
+        let mut metadata = metadata(name);
+        metadata["labels"] = json!({"leaderworkerset.sigs.k8s.io/name": "serve"});
+        let limits = json!({"limits": {"nvidia.com/gpu": 8}});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "a", "resources": limits}]}})
+    };
+    let lws =
+        json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": metadata("serve")});
+    let report = report(&[
+        lws,
+        owned(set("serve"), "LeaderWorkerSet", "serve"),
+        owned(pod("serve-0"), "StatefulSet", "serve"),
+        owned(set("serve-0"), "Pod", "serve-0"),
+        owned(pod("serve-0-1"), "StatefulSet", "serve-0"),
+    ]);
+    assert_eq!((report.workloads, report.pods), (1, 2));
 }
