@@ -20,7 +20,8 @@ pub use action::{Action, Attempt, AttemptOutcome, AttemptResult, Method};
 pub use catalog::SidecarCatalog;
 pub use decide::{Completion, DecisionInput, decide};
 pub use decision::{
-    Decision, PodFinding, PodFindingCode, Role, SkipReason, TerminationDetails, TerminationTarget, WaitReason,
+    Decision, PodFinding, PodFindingCode, RestartCounts, Role, SkipReason, TerminationDetails, TerminationTarget,
+    WaitReason,
 };
 pub use facts::schema;
 pub use facts::{

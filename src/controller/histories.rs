@@ -182,7 +182,12 @@ mod tests {
                 action,
                 exit_timeout: Duration::ZERO,
             },
-            target: TerminationTarget { role: Role::Proxy, container: "a".into(), id: "1".into(), main_restarts: 0 },
+            target: TerminationTarget {
+                role: Role::Proxy,
+                container: "a".into(),
+                id: "1".into(),
+                main_restarts: Box::default(),
+            },
         }
     }
 

@@ -33,6 +33,9 @@ pub enum Decision {
     Publish(PodFinding),
 }
 
+/// Names of containers with their number of restarts.
+pub type RestartCounts = Box<[(Box<str>, u32)]>;
+
 /// The container that an action applies to. The action no longer applies when any of these values has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminationTarget {
@@ -42,8 +45,8 @@ pub struct TerminationTarget {
     pub container: Box<str>,
     /// Container ID.
     pub id: Box<str>,
-    /// Restarts of the main containers at the time of the decision.
-    pub main_restarts: u64,
+    /// Names and restarts of the main containers at the time of the decision.
+    pub main_restarts: RestartCounts,
 }
 
 /// Role of a container that the controller terminates.

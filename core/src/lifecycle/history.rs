@@ -1,8 +1,8 @@
 //! History of one pod: attempts on its containers, and findings that were published.
 //!
 //! The size of the history is bounded by the pod: one entry for each container that the controller tried to terminate,
-//! one for each code of a finding about a container. The history may be lost: the controller then starts again with the
-//! first method.
+//! one for each main container, one for each code of a finding about a container. The history may be lost: the controller then
+//! starts again with the first method.
 
 mod attempts;
 
@@ -10,7 +10,9 @@ use jiff::Timestamp;
 
 pub(super) use attempts::{ContainerAttempts, NextAttempt};
 
-use super::{Attempt, AttemptOutcome, AttemptResult, Method, PodFinding, PodFindingCode, TerminationTarget};
+use super::{
+    Attempt, AttemptOutcome, AttemptResult, Method, PodFinding, PodFindingCode, RestartCounts, TerminationTarget,
+};
 
 /// Length limit of [`AttemptOutcome::detail`]; the first line of an error fits.
 const MAX_DETAIL_BYTES: usize = 256;
@@ -21,7 +23,7 @@ pub struct History {
     attempts: Vec<ContainerAttempts>,
     published: Vec<(PodFindingCode, Option<Box<str>>)>,
     in_flight: Option<Timestamp>,
-    main_restarts: Option<u64>,
+    main_restarts: Option<RestartCounts>,
 }
 
 impl History {
@@ -43,7 +45,7 @@ impl History {
         self.in_flight = None;
         outcome.detail = truncated(outcome.detail);
         if outcome.result.may_have_terminated() && self.main_restarts.is_none() {
-            self.main_restarts = Some(target.main_restarts);
+            self.main_restarts = Some(target.main_restarts.clone());
         }
         self.attempts_on(target, attempt.method, now).record(attempt, outcome, jitter, now);
     }
@@ -66,9 +68,9 @@ impl History {
         self.in_flight.filter(|until| *until > now)
     }
 
-    /// Returns the restarts of the main containers at the time of the first action.
-    pub(super) fn main_restarts(&self) -> Option<u64> {
-        self.main_restarts
+    /// Returns names and restarts of the main containers at the time of the first action.
+    pub(super) fn main_restarts(&self) -> Option<&[(Box<str>, u32)]> {
+        self.main_restarts.as_deref()
     }
 
     /// Returns true if any attempt was made.

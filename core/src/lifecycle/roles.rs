@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::catalog::{CatalogEntry, SidecarCatalog};
-use super::{ContainerFacts, PodFacts, PodFinding, PodFindingCode};
+use super::{ContainerFacts, PodFacts, PodFinding, PodFindingCode, RestartCounts};
 use crate::pod::ContainerKind;
 
 /// Detail of a finding. With a shared process namespace, the signal would terminate the sandbox and with it every
@@ -97,9 +97,9 @@ impl<'a> Roles<'a> {
 }
 
 impl Roles<'_> {
-    /// Returns the total number of restarts of the main containers.
-    pub(super) fn main_restarts(&self) -> u64 {
-        self.main.iter().map(|container| u64::from(container.restarts)).sum()
+    /// Returns names and restarts of the main containers.
+    pub(super) fn main_restarts(&self) -> RestartCounts {
+        self.main.iter().map(|container| (container.name.clone(), container.restarts)).collect()
     }
 }
 

@@ -1,13 +1,13 @@
 //! Decisions that follow termination attempts.
 
 use rstest::rstest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trainmesh_core::lifecycle::AttemptResult::{
     ContainerGone, Failed, Forbidden, NotInImage, PodGone, Refused, Sent, TimedOut, Unreachable,
 };
 use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult, Decision, PodFindingCode};
 
-use super::pod::{at, container, plain, pod};
+use super::pod::{annotated, at, container, plain, pod};
 use super::{Scenario, summary};
 
 fn hanging() -> Value {
@@ -235,4 +235,30 @@ fn a_restarted_main_container_is_reported_once_and_not_from_a_stale_view() {
     assert_eq!(scenario.decisions(&main_container("a", 3)), ["wait PayloadRunning"]);
     assert_eq!(scenario.decisions(&main_container("a", 4)), ["publish PrematureEnd", "wait PayloadRunning"]);
     assert_eq!(scenario.decisions(&main_container("a T1", 4)), ["wait PayloadRestarting"]);
+}
+
+#[test]
+fn another_choice_of_main_containers_is_no_restart() {
+    let selected = |a: &str, b: &str, restarts, name: &str| {
+        let containers = [container(a).restarted(restarts), container(b).restarted(1), container("istio-proxy")];
+        annotated(pod("OnFailure", containers), "trainmesh.dev/payload-containers", name)
+    };
+    let mut scenario = Scenario::default();
+    scenario.attempt(&selected("a T0", "b", 0, "a"), Sent);
+    assert_eq!(scenario.decisions(&selected("a T0", "b", 0, "b")), ["wait PayloadRunning"]);
+    assert_eq!(scenario.decisions(&selected("a", "b", 1, "b")), ["publish PrematureEnd", "wait PayloadRunning"]);
+}
+
+#[test]
+fn a_rule_that_restarts_all_containers_may_restart_a_main_container() {
+    let rule = json!([{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}]);
+    let containers = |a: &str, restarts| {
+        let log = container("log").with("restartPolicyRules", rule.clone()).restarted(restarts);
+        let containers = [container(a).restarted(restarts), log, container("istio-proxy").restarted(restarts)];
+        annotated(pod("Never", containers), "trainmesh.dev/payload-containers", "a")
+    };
+    let mut scenario = Scenario::default();
+    scenario.attempt(&containers("a T0", 0), Sent);
+    let decisions = scenario.decisions(&containers("a", 1));
+    assert!(!decisions.iter().any(|decision| decision.contains("PrematureEnd")), "{decisions:?}");
 }

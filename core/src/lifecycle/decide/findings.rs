@@ -18,7 +18,7 @@ pub(super) fn of_attempts(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Vec<P
         let attempts = history.attempts(&container.name)?;
         container_finding(input, roles, container, attempts)
     });
-    premature_termination(input, roles).into_iter().chain(container_findings).collect()
+    premature_termination(input).into_iter().chain(container_findings).collect()
 }
 
 /// Reports a proxy that exited while the main containers run, if no restart follows and no attempt caused it.
@@ -73,11 +73,22 @@ fn container_finding(
 }
 
 /// Reports a main container that was restarted after the first action: a defect, because actions require completion.
-fn premature_termination(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<PodFinding> {
+///
+/// The main containers are those of the first action: users may change the annotations by which they are selected. If the
+/// exit of another container restarts all containers, the restart is no defect.
+fn premature_termination(input: &DecisionInput<'_>) -> Option<PodFinding> {
     let before = input.history.main_restarts()?;
-    let restarted = roles.main_restarts() > before
-        && roles.main.iter().any(|container| container.predict_restart() != RestartPrediction::Completed);
-    restarted.then(|| PodFinding::new(PodFindingCode::PrematureEnd))
+    let restarts = |container: &ContainerFacts| {
+        before.iter().find(|(name, _)| *name == container.name).map(|(_, restarts)| *restarts)
+    };
+    let containers = &input.facts.containers;
+    let restarted = containers.iter().any(|container| {
+        restarts(container).is_some_and(|restarts| container.restarts > restarts)
+            && container.predict_restart() != RestartPrediction::Completed
+    });
+    let by_rule =
+        || containers.iter().any(|container| container.rules.may_restart_all && restarts(container).is_none());
+    (restarted && !by_rule()).then(|| PodFinding::new(PodFindingCode::PrematureEnd))
 }
 
 fn join(head: &str, detail: &str) -> String {

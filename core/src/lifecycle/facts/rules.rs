@@ -12,6 +12,8 @@ pub struct RestartRules {
     pub matched: Option<RuleAction>,
     /// True if terminating this container, by a request or by a signal, would restart all containers of the pod.
     pub restarts_all_when_terminated: bool,
+    /// True if an exit of this container can restart all containers of the pod.
+    pub may_restart_all: bool,
 }
 
 /// A restart rule.
@@ -42,7 +44,8 @@ impl RestartRules {
         let matched = if let ContainerState::Terminated { exit_code, .. } = state { action(exit_code) } else { None };
         let restarts_all_when_terminated =
             TERMINATION_CODES.iter().any(|code| action(*code) == Some(RuleAction::RestartAllContainers));
-        Self { matched, restarts_all_when_terminated }
+        let may_restart_all = rules.iter().any(|rule| rule.action == RuleAction::RestartAllContainers);
+        Self { matched, restarts_all_when_terminated, may_restart_all }
     }
 }
 
