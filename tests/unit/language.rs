@@ -215,6 +215,7 @@ const CONTRACT: &[(&str, &str)] = &[
     ("Check::Rights", "check in the JSON of doctor"),
     ("Rights =>", "check in the JSON of doctor"),
     ("\"cure\"", "field of findings in JSON"),
+    ("`cure`", "field of findings in JSON"),
     ("rehearsed|", "metric label"),
     ("helper-exec", "metric label"),
     ("helper-post", "metric label"),

@@ -159,6 +159,8 @@ mod tests {
         };
         let groups = ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"];
         let groups = groups.map(|group| (Controller, "podgroups", group, "list watch create patch delete"));
+        let others =
+            ["scheduling.run.ai", "scheduling.sigs.k8s.io"].map(|group| (Controller, "podgroups", group, "list"));
         let workloads = [
             ("jobs", "batch"),
             ("jobs", "batch.volcano.sh"),
@@ -177,6 +179,7 @@ mod tests {
         let lease = [(Webhook, "leases", "coordination.k8s.io", "list watch")];
         let expected: BTreeSet<String> = groups
             .into_iter()
+            .chain(others)
             .chain(read)
             .chain(get)
             .chain(lease)
