@@ -76,7 +76,8 @@ fn the_chart_can_be_installed_upgraded_and_uninstalled() {
 /// Helm 3 merges three ways, Helm 4 uses server-side apply: both keep fields that the chart does not render.
 #[rstest]
 fn an_upgrade_keeps_fields_of_other_managers(#[values("helm", "helm3")] helm: &'static str) {
-    let release = Release::install(helm, &["webhook.failurePolicy=Ignore"]);
+    // `null` leaves the number of replicas to `kubectl scale` or an autoscaler.
+    let release = Release::install(helm, &["webhook.replicas=null"]);
     // Base64 of a PEM block, which the apiserver requires.
     let bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
     let patch = |resource: [&str; 2], fields: &Value| {
@@ -92,10 +93,15 @@ fn an_upgrade_keeps_fields_of_other_managers(#[values("helm", "helm3")] helm: &'
     }
     patch(webhook_configuration, &json!({"webhooks": webhooks}));
 
-    release.upgrade(&["webhook.timeoutSeconds=3"]);
+    let scale = ["scale", "deployment/trainmesh-webhook", "--replicas=3"];
+    let _ = release.namespace.kubectl(&scale, "").success();
+
+    release.upgrade(&["webhook.replicas=null", "webhook.timeoutSeconds=3"]);
     for webhook in get()["webhooks"].as_array().unwrap() {
         assert_eq!(webhook["timeoutSeconds"], 3);
         assert_eq!(webhook["clientConfig"]["caBundle"], bundle);
     }
     assert_eq!(release.namespace.get("secret", "trainmesh-ca").unwrap()["data"]["tls.key"], "eA==");
+    let replicas = ["get", "deployment/trainmesh-webhook", "-o", "jsonpath={.spec.replicas}"];
+    assert_eq!(release.namespace.kubectl(&replicas, "").success().stdout, "3");
 }
