@@ -97,7 +97,7 @@ lint-core: ## Check that the core compiles to wasm32: no dependency uses files, 
 
 # SC2317: functions are called by name, as in `check DESCRIPTION FUNCTION…`.
 SHELL_SCRIPTS := .ci/run benches/cluster/run $(addprefix release/,check reproduce run try) tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
-  tests/same/run tests/cluster/cluster tests/cluster/selftest tests/cluster/schedulers $(wildcard tests/cluster/lib/*.sh)
+  $(addprefix tests/matrix/,page previous run) tests/same/run tests/cluster/cluster tests/cluster/selftest tests/cluster/schedulers $(wildcard tests/cluster/lib/*.sh)
 GO_MODULES := benches/cluster release/tool tests/oracle tests/chart/tool tests/chart/apiserver $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh prometheus)
 
 .PHONY: lint-tools
@@ -136,14 +136,14 @@ mutants: ## Check that a test catches every mutant of the core's decision logic 
 	PROPTEST_MAX_SHRINK_TIME=5000 $(CARGO) mutants --package trainmesh-core --shard $(SHARD) --output target
 
 .PHONY: soak
-soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certificates, attacks (needs `make cluster`)
+soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certificates, attacks, versions, the release (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test cluster_admission -- --nocapture corpus::
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test cluster_admission -- --nocapture certificates::continuity::no_call_fails
 	tests/cluster/cluster build chart
 	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
-	  --test cluster_install -- --nocapture --ignored
+	  --test cluster_install -- --nocapture --ignored --skip previous::
 	tests/cluster/cluster operator cert-manager stop
 	tests/cluster/schedulers native volcano coscheduling
 	tests/cluster/cluster build mesh kwok coredns training-operator mpi-operator jobset trainer yunikorn
@@ -158,6 +158,12 @@ soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certif
 	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture
 	$(MAKE) attack
+	$(MAKE) matrix
+	$(MAKE) release release-reproduce release-try
+
+.PHONY: matrix
+matrix: ## Test each supported version of Kubernetes, Istio and trainmesh itself, and write docs/support-matrix.md
+	tests/matrix/run
 
 .PHONY: attack
 attack: static ## Run all attacks on the release binary at once for ATTACK_SECONDS (needs `make cluster`)

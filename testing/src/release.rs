@@ -1,14 +1,15 @@
 //! Installs the chart on the test cluster.
 
 pub mod doctor;
+mod version;
 
 use std::process::Command;
-use std::sync::Once;
 
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::cluster::{Cluster, Namespace, TIMEOUT, eventually};
+pub use version::Version;
 
 /// Path of the chart.
 pub const CHART: &str = "charts/trainmesh";
@@ -31,15 +32,16 @@ pub struct Release {
 }
 
 impl Release {
-    /// Values that select the image of the binary under test.
-    const IMAGE: [&str; 2] = ["image.repository=trainmesh.test/trainmesh,image.tag=test", "image.pullPolicy=Never"];
-
     /// Installs the chart with these values, without waiting for its pods.
     pub fn install(helm: &'static str, values: &[&str]) -> Self {
+        Self::install_version(helm, Version::Tested, values)
+    }
+
+    fn install_version(helm: &'static str, version: Version, values: &[&str]) -> Self {
         // Unlike the guard of std, that of tokio is Send, so that tests can share a release.
         static LOCK: Mutex<()> = Mutex::const_new(());
         let release = Self { helm, namespace: Cluster::get().namespace(&RESTRICTED), _lock: LOCK.blocking_lock() };
-        release.helm(&["install"], values);
+        release.helm("install", version, values);
         release
     }
 
@@ -52,16 +54,33 @@ impl Release {
 
     /// As [`Release::start`], without waiting for the pods.
     pub fn start_without_waiting(values: &[&str]) -> Self {
-        // Built once: concurrent builds of one image conflict.
-        static IMAGE: Once = Once::new();
-        let program = std::env::var(PROGRAM).unwrap_or_else(|_| crate::program().display().to_string());
-        IMAGE.call_once(|| Cluster::get().build_image("trainmesh:test", &program));
-        Self::install("helm", &[&Self::IMAGE, values].concat())
+        Self::start_version(Version::Tested, values)
+    }
+
+    /// Installs the previous release and waits until all pods are ready. [`Release::upgrade`] upgrades it.
+    pub fn start_previous() -> Self {
+        Version::Tested.build_image();
+        let release = Self::start_version(Version::Previous, &[]);
+        release.wait_until_ready();
+        release
+    }
+
+    fn start_version(version: Version, values: &[&str]) -> Self {
+        version.build_image();
+        let [image, policy] = version.values();
+        Self::install_version("helm", version, &[&[&*image, &*policy], values].concat())
     }
 
     /// Upgrades the release to the binary under test, with these values.
     pub fn upgrade(&self, values: &[&str]) {
-        self.helm(&["upgrade"], &[&Self::IMAGE, values].concat());
+        let version = Version::Tested;
+        let [image, policy] = version.values();
+        self.helm("upgrade", version, &[&[&*image, &*policy], values].concat());
+    }
+
+    /// Returns to the first revision of the release.
+    pub fn roll_back(&self) {
+        self.run(&["rollback", NAME, "1"]);
     }
 
     /// Waits until the rollout of both Deployments is complete.
@@ -102,9 +121,10 @@ impl Release {
         format!("system:serviceaccount:{}:trainmesh-{component}", self.namespace.name)
     }
 
-    fn helm(&self, command: &[&str], values: &[&str]) {
-        let sets = values.iter().flat_map(|value| ["--set", value]);
-        self.run(&[command, &[NAME, CHART], &sets.collect::<Vec<_>>()].concat());
+    fn helm(&self, command: &str, version: Version, values: &[&str]) {
+        let (sets, chart) = (values.iter().flat_map(|value| ["--set", value]), version.chart());
+        let chart = chart.to_str().expect("the path is UTF-8");
+        self.run(&[&[command, NAME, chart], &sets.collect::<Vec<_>>()[..]].concat());
     }
 
     fn run(&self, arguments: &[&str]) {

@@ -25,5 +25,6 @@ mod modes;
 mod namespace;
 mod operator;
 mod policy;
+mod previous;
 mod rbac;
 mod render;

@@ -98,7 +98,7 @@ fn terminate_proxy_without_commands(namespace: &Namespace) {
 }
 
 /// Creates an unschedulable pod of a job with a fabric, which makes the controller record the job's fabric.
-fn create_fabric_job_member(namespace: &Namespace) {
+pub fn create_fabric_job_member(namespace: &Namespace) {
     let labels = json!({"trainmesh.dev/fabric": "tcp", "training.kubeflow.org/operator-name": "mpi-operator",
         "training.kubeflow.org/job-name": "ranks", "training.kubeflow.org/replica-type": "worker"});
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ranks-worker-0", "labels": labels},

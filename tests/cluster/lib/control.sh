@@ -5,8 +5,6 @@
 SERVICE_RANGE=10.96.0.0/16
 SERVICE_IP=10.96.0.1
 DNS_IP=10.96.0.10
-# Native gang scheduling. The controller-manager removes the finalizer of deleted PodGroups only with the gate.
-GATES=GenericWorkload=true,GangScheduling=true
 
 choose_ports() {
   ETCD_PORT=2379 PEER_PORT=2380 API_PORT=6443 KCM_PORT=10257 SCHEDULER_PORT=10259
@@ -45,7 +43,7 @@ start_apiserver() {
     --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$PKI/sa.pub" \
     --service-account-signing-key-file "$PKI/sa.key" \
     --audit-log-maxsize 0 --audit-policy-file "$HERE/config/audit-policy.yaml" --audit-log-path "$LOGS/audit.log" \
-    --feature-gates="$GATES" --runtime-config=scheduling.k8s.io/v1alpha2=true "${admission[@]}" "${node[@]}"
+    "${GATES[@]}" "${APIS[@]}" "${admission[@]}" "${node[@]}"
 }
 
 api_ready() { kubectl --kubeconfig "$RUN/kubeconfig" get --raw /readyz; }
@@ -55,9 +53,9 @@ start_controllers() {
     --bind-address 127.0.0.1 --secure-port "$KCM_PORT" --leader-elect=false --use-service-account-credentials=true \
     --service-account-private-key-file "$PKI/sa.key" --root-ca-file "$PKI/ca.crt" \
     --cluster-signing-cert-file "$PKI/ca.crt" --cluster-signing-key-file "$PKI/ca.key" \
-    --flex-volume-plugin-dir "$RUN/data/volumeplugins" --feature-gates="$GATES" --kube-api-qps 100 --kube-api-burst 200
+    --flex-volume-plugin-dir "$RUN/data/volumeplugins" "${GATES[@]}" --kube-api-qps 100 --kube-api-burst 200
   spawn kube-scheduler "${NET[@]}" kube-scheduler --kubeconfig "$PKI/scheduler.conf" \
-    --bind-address 127.0.0.1 --secure-port "$SCHEDULER_PORT" --leader-elect=false --feature-gates="$GATES" \
+    --bind-address 127.0.0.1 --secure-port "$SCHEDULER_PORT" --leader-elect=false "${GATES[@]}" \
     --kube-api-qps 100 --kube-api-burst 200
 }
 

@@ -10,13 +10,14 @@ load_state() {
   [ -r "$RUN/state" ] || return 1
   # shellcheck source=/dev/null # written by save_state
   . "$RUN/state"
+  select_version
   set_prefixes
 }
 
 need_cluster() { load_state || die "${1:-cluster}" "no cluster is running" "start one: tests/cluster/cluster up"; }
 
 save_state() {
-  printf '%s=%q\n' MODE "$MODE" NODE_IP "$NODE_IP" HOST_IP "${HOST_IP:-}" SERVER "$SERVER" \
+  printf '%s=%q\n' MODE "$MODE" KUBERNETES "$KUBERNETES" NODE_IP "$NODE_IP" HOST_IP "${HOST_IP:-}" SERVER "$SERVER" \
     ETCD_PORT "$ETCD_PORT" API_PORT "$API_PORT" >"$RUN/state"
 }
 
@@ -35,6 +36,8 @@ choose_mode() {
   MODE=control-plane
   if [ "$WANTED" = control-plane ]; then
     info "control plane only, as requested: pods are created but not scheduled"
+  elif is_older_than_node; then
+    info "control plane only: a kubelet must not be newer than the apiserver"
   elif ! is_root; then
     info "not root: starting only the control plane (no node: pods stay Pending, no exec, no logs)"
     [ -z "$(missing_packages)" ] || note "a node would also need, as root: apt-get install -y --no-install-recommends $(missing_packages)"
@@ -50,17 +53,20 @@ choose_mode() {
 }
 
 up() {
-  local started dead
+  local started dead requested=$KUBERNETES
   lock cluster
   if load_state; then
     dead=$(dead_components)
     if [ -z "$dead" ]; then
+      [ "$requested" = "$KUBERNETES" ] || die up "a cluster with Kubernetes ${KUBERNETES:-$DEFAULT_VERSION} is running" "cluster down; cluster up"
       info "the cluster is already running"
       usage_hint
       return 0
     fi
     info "a cluster was started here, but these components have exited: $dead- restarting"
     down_all
+    KUBERNETES=$requested
+    select_version
   elif [ -e "$RUN" ]; then
     info "a start was interrupted here: cleaning up first"
     down_all
@@ -69,7 +75,8 @@ up() {
   mkdir -p "$RUN" "$LOGS" "$PIDS"
   trap up_failed EXIT
   choose_mode
-  if [ "$MODE" = node ]; then need_sets etcd kubernetes images; else need_sets etcd kubernetes; fi
+  need_sets etcd "${CONTROL_PLANE[@]}"
+  [ "$MODE" != node ] || need_sets images
   started=$(now_ms)
   NODE_IP=198.51.100.2 # without a network namespace: used only in the kubernetes Service
   choose_ports
