@@ -19,6 +19,7 @@ fn rbac_rules() -> Vec<Value> {
     vec![
         rule("", &["pods", "namespaces"], &["get", "list", "watch"]),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
+        rule("", &["nodes"], &["list", "watch"]),
         rule("coordination.k8s.io", &["leases"], &["get", "create", "update", "patch"]),
         rule("", &["pods/exec", "pods/portforward"], &["get", "create"]),
     ]
@@ -95,7 +96,7 @@ fn a_leader_that_shuts_down_releases_the_lease() {
 fn missing_permissions_are_reported_and_rarely_retried() {
     let group = Group::with_termination(&json!({"portForward": true}));
     let allowed = rbac_rules();
-    let account = group.account(&json!(allowed[..3]));
+    let account = group.account(&json!(allowed[..4]));
     let log = Cluster::get().audit_from_now();
     let controller = group.start_as(&account);
     controller.wait_for_leadership();

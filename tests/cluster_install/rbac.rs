@@ -18,6 +18,9 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("controller", "create pods/portforward *", "like pods/exec"),
     ("controller", "list pods *", "since Kubernetes 1.34 the watch starts with all objects"),
     ("controller", "patch events.events.k8s.io *", "only for an event that is repeated within minutes"),
+    ("controller", "list resourceclaims.resource.k8s.io *", "only for suspicious pods with claims"),
+    ("controller", "list podgroups.scheduling.run.ai *", "only for suspicious pods of a gang of KAI"),
+    ("controller", "list podgroups.scheduling.sigs.k8s.io *", "only for suspicious pods of a gang of Koordinator"),
 ];
 
 /// Certificates are renewed during the test.
