@@ -2,6 +2,9 @@
 
 use crate::finding::Severity;
 
+/// Maximum number of roles that are compared with all others. Other roles rarely differ only among themselves.
+pub(super) const MAX_COMPARED: usize = 8;
+
 /// The first role that differs from another role of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Deviation {

@@ -1,7 +1,7 @@
 //! FP031 for the roles of a manifest: the fabric profile is applied to a part of the roles only.
 
 use super::JobContext;
-use super::deviation::Deviation;
+use super::deviation::{Deviation, MAX_COMPARED};
 use super::role_requests::{RoleRequests, other_machines, without_adapter};
 use super::run_order::RunOrder;
 use crate::finding::Severity;
@@ -37,9 +37,6 @@ enum RoleFabric<'a> {
 /// How to fix roles with different profiles.
 const FIX: &str = "correct what prevents the profile in the other roles (FP046), or label all pods of the job \
                    trainmesh.dev/fabric=none";
-
-/// Maximum number of roles with a profile that are compared with all others. Other roles rarely differ only among themselves.
-const MAX_COMPARED: usize = 8;
 
 /// Profile that pods fall back to.
 const TCP: &str = "tcp";

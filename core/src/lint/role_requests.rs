@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::claimed_devices::claimed_adapters;
-use super::deviation::Deviation;
+use super::deviation::{Deviation, MAX_COMPARED};
 use super::rdma;
 use super::run_order::RunOrder;
 use crate::dra::{ClaimView, PodClaims};
@@ -54,11 +54,13 @@ impl RoleRequests {
 
 /// Returns the first role that selects other machines than the first one that selects any.
 pub(super) fn other_machines(roles: &[(&str, &RoleRequests)], order: &RunOrder<'_>) -> Option<Deviation> {
-    let mut selecting = roles.iter().filter(|(_, role)| role.is_rank && !role.machines.is_empty());
-    let (first_name, first) = selecting.next()?;
-    let apart = order.apart_from(first_name);
-    let differs = |role: &RoleRequests| !role.machines.iter().any(|machine| first.machines.contains(machine));
-    let (name, other) = selecting.find(|(name, role)| differs(role) && !apart.contains(name))?;
+    let selecting = || roles.iter().filter(|(_, role)| role.is_rank && !role.machines.is_empty());
+    let (first_name, first, name, other) = selecting().take(MAX_COMPARED).find_map(|(first_name, first)| {
+        let apart = order.apart_from(first_name);
+        let differs = |role: &RoleRequests| !role.machines.iter().any(|machine| first.machines.contains(machine));
+        let (name, other) = selecting().find(|(name, role)| differs(role) && !apart.contains(name))?;
+        Some((first_name, first, name, other))
+    })?;
     let (machine, first_machine) = (other.machines.first()?, first.machines.first()?);
     let message = format!("{name} selects {machine}, but {first_name} {first_machine}");
     Some(Deviation { role: (*name).to_owned(), message, severity: Severity::Warning, fix: None })
@@ -67,10 +69,13 @@ pub(super) fn other_machines(roles: &[(&str, &RoleRequests)], order: &RunOrder<'
 /// Returns the first role with accelerators that requests no adapter, if another one does.
 pub(super) fn without_adapter(roles: &[(&str, &RoleRequests)], order: &RunOrder<'_>) -> Option<Deviation> {
     let ranks = || roles.iter().filter(|(_, role)| role.is_rank);
-    let (with, adapter) = ranks().find_map(|(name, role)| Some((name, role.adapter.as_ref()?)))?;
-    let apart = order.apart_from(with);
     let lacks_adapter = |role: &RoleRequests| role.adapter.is_none() && !role.may_have_adapter;
-    let (without, _) = ranks().find(|(name, role)| lacks_adapter(role) && !apart.contains(name))?;
+    let with_adapter = ranks().filter_map(|(name, role)| Some((name, role.adapter.as_ref()?)));
+    let (with, adapter, without) = with_adapter.take(MAX_COMPARED).find_map(|(with, adapter)| {
+        let apart = order.apart_from(with);
+        let (without, _) = ranks().find(|(name, role)| lacks_adapter(role) && !apart.contains(name))?;
+        Some((with, adapter, without))
+    })?;
     let message = format!("{with} requests {adapter}, but not {without}: NCCL may hang");
     Some(Deviation { role: (*without).to_owned(), message, severity: Severity::Warning, fix: Some(FIX) })
 }
@@ -107,17 +112,33 @@ mod tests {
 
     type Find = fn(&[(&str, &RoleRequests)], &RunOrder<'_>) -> Option<Deviation>;
 
+    fn read(pod: &Value) -> RoleRequests {
+        let pod = Pod::new(pod);
+        RoleRequests::new(pod, &PodClaims::new(pod, ClaimView::default(), |_| false), ClaimView::default())
+    }
+
     fn check(pods: &[Value], find: Find, expected: Option<&str>) {
-        let read = |pod| {
-            let pod = Pod::new(pod);
-            RoleRequests::new(pod, &PodClaims::new(pod, ClaimView::default(), |_| false), ClaimView::default())
-        };
         let facts: Vec<RoleRequests> = pods.iter().map(read).collect();
         let roles: Vec<(&str, &RoleRequests)> = ["Master", "Worker", "Other"].into_iter().zip(&facts).collect();
         assert_eq!(find(&roles, &RunOrder::default()).map(|found| found.message).as_deref(), expected);
-        let follows = ["Master".to_owned()];
-        let order = ["Worker", "Other"].map(|name| (name, follows.as_slice()));
-        assert_eq!(find(&roles, &RunOrder::new(order.into_iter())), None, "roles that follow the first");
+        let (master, worker) = (["Master".to_owned()], ["Worker".to_owned()]);
+        let order = RunOrder::new([("Worker", master.as_slice()), ("Other", worker.as_slice())].into_iter());
+        assert_eq!(find(&roles, &order), None, "roles that run one after another");
+    }
+
+    #[rstest]
+    #[case::machines(&[on(&["a"]), on(&["a"]), on(&["b"])], other_machines, "Other selects b, but Worker a")]
+    #[case::adapters(&[efa(&json!({})), efa(&json!({})), gpus(&json!({}), &json!({}))], without_adapter, "Worker requests vpc.amazonaws.com/efa, but not Other: NCCL may hang")]
+    fn roles_that_follow_the_same_role_are_compared(
+        #[case] pods: &[Value],
+        #[case] find: Find,
+        #[case] expected: &str,
+    ) {
+        let facts: Vec<RoleRequests> = pods.iter().map(read).collect();
+        let roles: Vec<(&str, &RoleRequests)> = ["Master", "Worker", "Other"].into_iter().zip(&facts).collect();
+        let master = ["Master".to_owned()];
+        let order = RunOrder::new(["Worker", "Other"].map(|name| (name, master.as_slice())).into_iter());
+        assert_eq!(find(&roles, &order).map(|found| found.message).as_deref(), Some(expected));
     }
 
     #[rstest]
