@@ -86,8 +86,12 @@ fn premature_termination(input: &DecisionInput<'_>) -> Option<PodFinding> {
         restarts(container).is_some_and(|restarts| container.restarts > restarts)
             && container.predict_restart() != RestartPrediction::Completed
     });
-    let by_rule =
-        || containers.iter().any(|container| container.rules.may_restart_all && restarts(container).is_none());
+    let by_rule = || {
+        let others = containers.iter().filter(|container| restarts(container).is_none());
+        // The exit of a container that the controller tried to terminate is its own action.
+        let mut others = others.filter(|container| input.history.attempts(&container.name).is_none());
+        others.any(|container| container.rules.may_restart_all)
+    };
     (restarted && !by_rule()).then(|| PodFinding::new(PodFindingCode::PrematureEnd))
 }
 
