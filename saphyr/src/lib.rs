@@ -15,9 +15,22 @@ pub enum Error {
     /// The text is not valid YAML.
     #[error(transparent)]
     Syntax(#[from] trainmesh_yaml::Error),
-    /// A field has another type.
-    #[error(transparent)]
-    Type(#[from] serde_json::Error),
+    /// A field is missing or has another type. Its value is left out, because it may be a credential.
+    #[error("{0}")]
+    Type(String),
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        let text = error.to_string();
+        let found = text.strip_prefix("invalid type: ").and_then(|found| found.split([' ', ',']).next());
+        let expected = text.rsplit_once(", expected ").map(|(_, expected)| expected);
+        Self::Type(match (found, expected) {
+            (Some(found), Some(expected)) => format!("invalid type: {found}, expected {expected}"),
+            _ if text.starts_with("missing field") => text,
+            _ => "invalid value".to_owned(),
+        })
+    }
 }
 
 /// Reads a document.
@@ -91,6 +104,6 @@ mod tests {
             assert_eq!(number(text.as_bytes()), Ok(7), "{text}");
         }
         assert_eq!(number(b"\xff"), Err("not valid UTF-8".to_owned()));
-        assert_eq!(number(b"x"), Err("invalid type: string \"x\", expected u8".to_owned()));
+        assert_eq!(number(b"x"), Err("invalid type: string, expected u8".to_owned()));
     }
 }
