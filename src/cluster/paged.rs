@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::page::read_page;
 use super::request::{RequestError, send};
 
-/// Maximum size of a page in bytes: three of the largest pods, of some 9 MiB of JSON each.
-const MAX_PAGE_BYTES: usize = 32 << 20;
+/// Maximum size of a page in bytes: three of the largest pods, of some 9 MiB of JSON each. Less than a power of two, because
+/// the buffer doubles.
+const MAX_PAGE_BYTES: usize = (32 << 20) - 2;
 /// Number of objects on the first page: those of usual size take some hundred kilobytes.
 const FIRST_PAGE: u32 = 100;
 /// Maximum number of objects on a page.

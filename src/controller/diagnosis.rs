@@ -7,6 +7,7 @@
 //! Only [`FindingTracker`] is kept of the result.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,8 +54,8 @@ pub(super) struct Diagnoser {
     tracker: FindingTracker,
     schedule: ScanSchedule<SuspectPods>,
     nodes: Arc<WatchedNodes>,
-    /// Objects that the last scan could not read.
-    unread: BTreeSet<RelatedObjects>,
+    /// Namespaces whose last scan could not read these objects.
+    unread: BTreeMap<RelatedObjects, BTreeSet<String>>,
 }
 
 /// Limits of the events about findings, and about resolved findings: these are no reason to delay new findings.
@@ -73,7 +74,7 @@ impl Diagnoser {
     ) -> Self {
         let (limits, last_resolved) = (EventLimits::new(), String::new());
         let (tracker, schedule) = (FindingTracker::new(Timestamp::now()), ScanSchedule::default());
-        let (nodes, unread) = (Arc::default(), BTreeSet::new());
+        let (nodes, unread) = (Arc::default(), BTreeMap::new());
         Self { client, settings, suspects, metrics, publisher, limits, last_resolved, tracker, schedule, nodes, unread }
     }
 
@@ -101,10 +102,19 @@ impl Diagnoser {
             };
             if !watches_nodes && !namespaces.is_empty() {
                 (nodes, watches_nodes) = (self.nodes.watch(&self.client), true);
+                // The nodes arrive before the next tick.
+                continue;
             }
             if let Some(namespace) = self.schedule.due(&namespaces, interval, Instant::now()) {
                 let suspects = namespaces.get(&namespace).cloned().unwrap_or_default();
-                self.scan(&namespace, suspects).await;
+                let mut scan = pin!(self.scan(&namespace, suspects));
+                // A scan takes up to minutes, in which nodes change.
+                loop {
+                    tokio::select! {
+                        () = &mut scan => break,
+                        Some(()) = nodes.next() => {}
+                    }
+                }
             }
             self.metrics.diagnosis.set_findings(&self.tracker.counts());
         }
@@ -112,6 +122,9 @@ impl Diagnoser {
 
     /// Records that namespaces without suspicious pods have no findings.
     async fn resolve(&mut self, suspicious: &BTreeMap<String, SuspectPods>) {
+        for namespaces in self.unread.values_mut() {
+            namespaces.retain(|namespace| suspicious.contains_key(namespace));
+        }
         let known = self.tracker.namespaces().filter(|namespace| !suspicious.contains_key(*namespace));
         for namespace in in_turn(known, &self.last_resolved) {
             let report = diagnose(&ClusterSnapshot::default(), &Selection::default(), Timestamp::now());
@@ -132,7 +145,7 @@ impl Diagnoser {
             Ok(Ok(Some(NamespaceSnapshot { snapshot, unread }))) => {
                 let report = diagnose(&snapshot, &Selection::default(), Timestamp::now());
                 let objects: Vec<RelatedObjects> = unread.keys().copied().collect();
-                self.report_unread(&unread);
+                self.report_unread(namespace, &unread);
                 self.record(namespace, &report, Some(&snapshot), &objects).await;
             }
             Ok(Ok(None)) => {}
@@ -150,17 +163,29 @@ impl Diagnoser {
         read_namespace(&self.client, namespace, &active.config, &self.nodes, is_selected).await.map(Some)
     }
 
-    /// Logs objects that could not be read, unless the scan before lacked them, too.
-    fn report_unread(&mut self, unread: &BTreeMap<RelatedObjects, String>) {
+    /// Logs objects that could not be read, unless another scan lacks them, too.
+    fn report_unread(&mut self, namespace: &str, unread: &BTreeMap<RelatedObjects, String>) {
         for objects in RelatedObjects::ALL {
+            let namespaces = self.unread.entry(objects).or_default();
+            let was_complete = namespaces.is_empty();
             let error = unread.get(&objects);
-            self.metrics.diagnosis.set_unread(objects, error.is_some());
-            let is_new = if error.is_some() { self.unread.insert(objects) } else { self.unread.remove(&objects) };
+            let is_changed = match error {
+                Some(_) => namespaces.insert(namespace.to_owned()),
+                None => namespaces.remove(namespace),
+            };
+            let is_complete = namespaces.is_empty();
+            self.metrics.diagnosis.set_unread(objects, !is_complete);
             match error {
-                Some(error) if is_new => {
-                    tracing::warn!("the diagnosis leaves out findings that need {}: {error}", objects.name());
+                Some(error) if was_complete => {
+                    tracing::warn!(
+                        namespace,
+                        "the diagnosis leaves out findings that need {}: {error}",
+                        objects.name()
+                    );
                 }
-                None if is_new => tracing::info!("the diagnosis reads {} again", objects.name()),
+                None if is_changed && is_complete => {
+                    tracing::info!("the diagnosis reads {} again", objects.name());
+                }
                 _ => {}
             }
         }

@@ -148,7 +148,7 @@ impl Scan<'_> {
     }
 
     /// Reads the objects of a kind that `is_wanted` selects, in the first version that the cluster serves. Returns false if it
-    /// serves none, or if the namespace has more objects than the limit.
+    /// serves none.
     async fn read_newest(
         &mut self,
         (group, kind, plural): (&str, &str, &str),
@@ -160,7 +160,6 @@ impl Scan<'_> {
             let resource = ApiResource::from_gvk_with_plural(&kind, plural);
             match self.read_kind(&resource, &is_wanted).await {
                 Err(ReadError::Request(error)) if error.is_not_found() => {}
-                Err(ReadError::TooManyObjects) => return Ok(false),
                 result => return result.map(|()| true),
             }
         }
