@@ -158,8 +158,8 @@ soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certif
 	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture
 	$(MAKE) attack
-	$(MAKE) matrix
 	$(MAKE) release release-reproduce release-try
+	$(MAKE) matrix
 
 .PHONY: matrix
 matrix: ## Test each supported version of Kubernetes, Istio and trainmesh itself, and write docs/support-matrix.md
