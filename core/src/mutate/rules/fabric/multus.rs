@@ -24,6 +24,13 @@ pub(super) struct Network<'a> {
     interface: Option<&'a str>,
 }
 
+impl<'a> Network<'a> {
+    /// Returns the namespace and the name.
+    pub(super) fn identity(&self) -> (&'a str, &'a str) {
+        (self.namespace, self.name)
+    }
+}
+
 /// Plans the networks. `devices` is the number of devices of the profile's first resource.
 pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
     let multus = &planner.profile.networks.multus;
@@ -61,13 +68,8 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
     let mut missing: Vec<&NetworkAttachment> = Vec::new();
     let mut conflict = None;
     for attach in &multus.attach {
-        let (network_namespace, name) =
-            attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
-        let present = listed
-            .networks
-            .iter()
-            .filter(|network| network.namespace == network_namespace && network.name == name)
-            .count();
+        let identity = identity(attach, namespace);
+        let present = listed.networks.iter().filter(|network| network.identity() == identity).count();
         let required = match attach.count {
             AttachCount::Times(times) => times,
             AttachCount::PerResource => devices,
@@ -104,17 +106,20 @@ pub(super) fn has_own_fabric(planner: &Planner<'_>, listed: &NetworkList<'_>, na
     let devices = planner.profile.resources.iter().find(|resource| !resource.opt_in);
     let requests_devices =
         devices.is_some_and(|device| requests(planner.pod).any(|(_, name)| name == device.name.as_str()));
-    let is_of_profile = |network: &Network<'_>| is_attached(planner.profile, network, namespace);
+    let is_of_profile =
+        |network: &Network<'_>| attached(planner.profile, namespace).any(|identity| identity == network.identity());
     requests_devices && !listed.networks.is_empty() && !listed.networks.iter().any(is_of_profile)
 }
 
-/// Returns true if `profile` attaches `network` to pods in `namespace`.
-pub(super) fn is_attached(profile: &Profile, network: &Network<'_>, namespace: &str) -> bool {
-    profile.networks.multus.attach.iter().any(|attach| {
-        let (network_namespace, name) =
-            attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
-        network.namespace == network_namespace && network.name == name
-    })
+/// Returns the namespace and the name of each network that `profile` attaches to pods in `namespace`.
+pub(super) fn attached<'a>(profile: &'a Profile, namespace: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    profile.networks.multus.attach.iter().map(move |attach| identity(attach, namespace))
+}
+
+/// Returns the namespace and the name of a network that is attached to pods in `namespace`.
+fn identity<'a>(attach: &'a NetworkAttachment, namespace: &'a str) -> (&'a str, &'a str) {
+    let name = attach.name.as_str();
+    name.split_once('/').unwrap_or((namespace, name))
 }
 
 /// Maximum number of networks to attach. Bounds the annotation; no node has as many adapters.

@@ -1,8 +1,9 @@
 //! Networks of the pod that may be RDMA adapters. Adapters of the profile would be a second set.
 
+use std::collections::BTreeSet;
+
 use super::planner::{Planner, Problem};
 use super::{gke, multus};
-use crate::config::ProfileEntry;
 use crate::fabric::{MAX_NETWORKS_ANNOTATION, is_rdma_network};
 use crate::keys;
 use crate::mutate::rules::annotation_pointer;
@@ -86,14 +87,19 @@ fn multus_networks<'a>(planner: &Planner<'a>) -> Vec<AdapterNetwork<'a>> {
     if listed.networks.is_empty() || multus::has_own_fabric(planner, &listed, namespace) {
         return Vec::new();
     }
+    let own: BTreeSet<_> = multus::attached(planner.profile, namespace).collect();
     let profiles = planner.context.snapshot.config.fabric.profiles.all();
-    let is_attached = |network: &multus::Network<'_>, ProfileEntry { profile, .. }: &ProfileEntry| {
-        profile.is_rdma() && multus::is_attached(profile, network, namespace)
-    };
-    let networks = listed.networks.iter().map(|network| {
-        let is_own = multus::is_attached(planner.profile, network, namespace);
-        let is_known = is_own || profiles.values().any(|entry| is_attached(network, entry));
-        (is_known || is_rdma_network(network.name), AdapterNetwork { key, name: network.name.to_owned(), is_own })
+    // The annotation may list thousands of networks: each is looked up once, not compared with those of each profile.
+    let of_profiles: BTreeSet<_> = profiles
+        .values()
+        .map(|entry| &entry.profile)
+        .filter(|profile| profile.is_rdma())
+        .flat_map(|profile| multus::attached(profile, namespace))
+        .collect();
+    let networks = listed.networks.iter().filter_map(|network| {
+        let is_own = own.contains(&network.identity());
+        let may_be_adapter = is_own || of_profiles.contains(&network.identity()) || is_rdma_network(network.name);
+        may_be_adapter.then(|| AdapterNetwork { key, name: network.name.to_owned(), is_own })
     });
-    networks.filter(|(may_be_adapter, _)| *may_be_adapter).map(|(_, network)| network).collect()
+    networks.collect()
 }
