@@ -56,14 +56,17 @@ fn read(text: &str) -> Result<Value, Error> {
     Ok(trainmesh_yaml::parse_manifest(text)?.0)
 }
 
-/// Splits `text` before each line with `---` but the first line.
+/// Splits `text` before each line with `---` but the first one of a document. Directives and comments precede that line.
 fn documents(text: &str) -> Vec<&str> {
     let is_separator = |at: usize| matches!(text.as_bytes().get(at + 4), None | Some(b' ' | b'\t' | b'\r' | b'\n'));
     let mut documents = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices("\n---").filter(|(at, _)| is_separator(*at)) {
-        documents.push(&text[start..=at]);
-        start = at + 1;
+        let is_start = |line: &str| line.trim().is_empty() || line.starts_with(['#', '%']);
+        if !text[start..=at].lines().all(is_start) {
+            documents.push(&text[start..=at]);
+            start = at + 1;
+        }
     }
     documents.push(&text[start..]);
     documents
@@ -80,6 +83,7 @@ mod tests {
         for (text, expected) in [
             ("", Ok(vec![])),
             ("# comment\n---\n", Ok(vec![])),
+            ("%YAML 1.2\n# comment\n---\na: 1\n---\nb: 2\n", Ok(vec![json!({"a": 1}), json!({"b": 2})])),
             ("a: 1\n", Ok(vec![json!({"a": 1})])),
             (
                 "---\na: 1\n---\n---\r\nb: |\n  ---\n--- {c: 2}",
