@@ -59,7 +59,10 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
             .await
             .map_err(|cause| ConnectError::Context { context: context.to_owned(), cause: Box::new(cause) })?,
         (None, None) => match merged_list() {
-            Some(list) => from_list(list, &options).await.map_err(|cause| ConnectError::List(Box::new(cause)))?,
+            Some(list) => match (from_list(list, &options).await, Config::incluster()) {
+                (Ok(config), _) | (Err(KubeconfigError::CurrentContextNotSet), Ok(config)) => config,
+                (Err(cause), _) => return Err(ConnectError::List(Box::new(cause))),
+            },
             None => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
         },
     };
