@@ -21,6 +21,7 @@ pub(crate) mod mesh;
 pub mod namespaces;
 mod page;
 pub(crate) mod paged;
+pub(crate) mod partial;
 pub mod request;
 pub mod secret;
 mod webhook_configuration;

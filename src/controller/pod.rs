@@ -1,13 +1,12 @@
 //! A pod as it is cached: the fields for decisions, and the metadata that a watch needs.
 
-use std::borrow::Cow;
-
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use kube::core::ObjectMeta;
-use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 
 use super::member::GangPod;
+use crate::cluster::partial::served_as;
 use trainmesh_core::diagnosis::{AcceleratorUse, Suspicion};
 use trainmesh_core::lifecycle::{PodFacts, schema};
 use trainmesh_core::mutate::Refusal;
@@ -54,35 +53,7 @@ impl<'de> Deserialize<'de> for WatchedPod {
     }
 }
 
-/// Served by the apiserver as a pod.
-impl Resource for WatchedPod {
-    type DynamicType = ();
-    type Scope = <Pod as Resource>::Scope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        Pod::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        Pod::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        Pod::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        Pod::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+served_as!(WatchedPod, Pod);
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,17 @@
 //! The nodes of the cluster, which the controller watches for its diagnosis.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Node;
 use kube::core::ObjectMeta;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::cluster::index::{self, Index, Options};
+use crate::cluster::partial::served_as;
 use trainmesh_core::diagnosis::NodeRecord;
 
 /// Nodes by name, of some 2 KB each.
@@ -92,32 +92,4 @@ impl<'de> Deserialize<'de> for PartialNode {
     }
 }
 
-/// Served by the apiserver as a node.
-impl Resource for PartialNode {
-    type DynamicType = ();
-    type Scope = <Node as Resource>::Scope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        Node::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        Node::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        Node::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        Node::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+served_as!(PartialNode, Node);

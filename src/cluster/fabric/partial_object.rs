@@ -1,7 +1,6 @@
 //! An object of which only names, labels and a few status fields are decoded: a thousandth of what the apiserver sends
 //! for a node.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,6 +9,8 @@ use kube::Resource;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use crate::cluster::partial::served_as;
 
 /// A `K` whose status is decoded as an `S`.
 pub(super) struct PartialObject<K, S> {
@@ -75,32 +76,4 @@ impl<K, S: fmt::Debug> fmt::Debug for PartialObject<K, S> {
     }
 }
 
-/// Served by the apiserver as a `K`.
-impl<K: Resource<DynamicType = ()>, S> Resource for PartialObject<K, S> {
-    type DynamicType = ();
-    type Scope = K::Scope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        K::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        K::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        K::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        K::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+served_as!(PartialObject<K, S>, K, [K: Resource<DynamicType = ()>, S]);

@@ -1,13 +1,11 @@
 //! A pod of a gang as it is decoded from the watch: the fields for decisions.
 
-use std::borrow::Cow;
-
 use k8s_openapi::api::core::v1::Pod;
-use kube::Resource;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use crate::cluster::partial::served_as;
 use trainmesh_core::gang::key::{COSCHEDULING_GROUP, VOLCANO_GROUP};
 use trainmesh_core::gang::object::{SchedulingTerms, Stage, VOLCANO_QUEUE};
 use trainmesh_core::gang::{GangMode, WorkloadKey};
@@ -127,32 +125,4 @@ fn key(pod: pod::Pod<'_>) -> Option<(GangMode, String)> {
     Some((mode, name.to_owned()))
 }
 
-/// Served by the apiserver as a pod.
-impl Resource for KeyedPod {
-    type DynamicType = ();
-    type Scope = <Pod as Resource>::Scope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        Pod::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        Pod::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        Pod::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        Pod::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+served_as!(KeyedPod, Pod);
