@@ -73,6 +73,15 @@ func (a *apiserver) request(method, path string, body []byte) ([]byte, error) {
 	return text, err
 }
 
+// watch opens a stream of the events of objects.
+func (a *apiserver) watch(path string) io.ReadCloser {
+	answer := must(a.client.Get(a.server + path + "?watch=true"))
+	if answer.StatusCode != http.StatusOK {
+		panic(path + ": " + answer.Status)
+	}
+	return answer.Body
+}
+
 func (a *apiserver) create(path string, made object) {
 	must(a.request("POST", path, must(json.Marshal(made))))
 }

@@ -45,7 +45,7 @@ func (b *bench) measureBurst() {
 	each(len(names), func(number int) { b.makeFake(names[number], number/onNode, 26) })
 	each(len(names), func(number int) { b.setStatus(names[number], "Running", running(), running()) })
 
-	failed := b.api.failures()
+	failed, before := b.api.failures(), readUsage()
 	began := time.Now()
 	each(len(names), func(number int) {
 		end := time.Now()
@@ -56,6 +56,7 @@ func (b *bench) measureBurst() {
 	})
 	updated := time.Since(began)
 	seen.all.Wait()
+	after := readUsage()
 	var took []time.Duration
 	last := began
 	for name, end := range seen.ended {
@@ -71,6 +72,7 @@ func (b *bench) measureBurst() {
 	fmt.Printf("| main container exit to exec, p50, s | %.2f | |\n| p99, s | %.2f | |\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
 	fmt.Printf("| requests that the apiserver rejected or failed | %.0f | 0 |\n", b.api.failures()-failed)
 	fmt.Printf("| peak memory, MiB | %.1f | |\n\n", controller.memory())
+	after.printSince(before)
 	b.remove()
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -35,8 +36,20 @@ type environment struct {
 	paths     []string
 }
 
+// refuseOthers stops the run if other webhooks would be called for its pods, too.
+func (e *environment) refuseOthers() {
+	var list struct {
+		Items []struct{ Metadata struct{ Name string } }
+	}
+	check(json.Unmarshal(must(e.api.request("GET", admissionAPI+"mutatingwebhookconfigurations", nil)), &list))
+	for _, item := range list.Items {
+		log.Fatalf("MutatingWebhookConfiguration %s would be measured, too: delete it", item.Metadata.Name)
+	}
+}
+
 // setUp creates the namespaces, starts the servers and registers them with the apiserver.
 func (e *environment) setUp(o options) {
+	e.refuseOthers()
 	pair := e.pair
 	run := fmt.Sprintf("bench-%x", time.Now().UnixMilli())
 	patch := "PATCH=" + `[{"op":"add","path":"/metadata/annotations","value":{}},` +

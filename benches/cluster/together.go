@@ -29,16 +29,72 @@ func (b *bench) measureTogether() {
 	b.await(len(names), "Running")
 	// The machine has started a proxy for each pod.
 	time.Sleep(10 * time.Second)
+	reported := b.watchExits(len(names))
+	before := readUsage()
 	writer := must(os.OpenFile(pipe, os.O_WRONLY, 0))
 	check(writer.Close())
 	b.await(len(names), "Succeeded")
-	took := make([]time.Duration, len(names))
-	for number, name := range names {
-		took[number] = b.exitDelay(name) - window
+	after := readUsage()
+	exits := <-reported
+	var took, kubelet, request, proxy []time.Duration
+	for _, name := range names {
+		exit := b.lastLine(name, "train", "done")
+		arrival := b.lastLine(name, "istio-proxy", "handling /quitquitquit")
+		end := b.lastLine(name, "istio-proxy", "Envoy exited normally")
+		took = append(took, end.Sub(exit)-window)
+		kubelet = append(kubelet, exits[name].Sub(exit))
+		request = append(request, arrival.Sub(exits[name]))
+		proxy = append(proxy, end.Sub(arrival))
 	}
 	fmt.Printf("| main container exit to proxy exit beyond the stabilization window, %d pods of one node at once | measured | target |\n|---|---|---|\n", len(names))
 	fmt.Printf("| p50, s | %.2f | 0.5 |\n| p99, s | %.2f | 1.5 |\n\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
+	fmt.Printf("| steps | p50 | p99 |\n|---|---|---|\n")
+	for _, step := range []struct {
+		name  string
+		times []time.Duration
+	}{
+		{"main container exit to the report of the kubelet", kubelet},
+		{"report to quitquitquit in the proxy, with the rest of the window", request},
+		{"quitquitquit to the exit of Envoy", proxy},
+	} {
+		fmt.Printf("| %s, s | %.2f | %.2f |\n", step.name, percentile(step.times, 50).Seconds(), percentile(step.times, 99).Seconds())
+	}
+	fmt.Println()
+	after.printSince(before)
 	b.remove()
+}
+
+// watchExits returns a channel with the time at which the apiserver reported the exit of each pod's main container, once
+// this many are known.
+func (b *bench) watchExits(count int) <-chan map[string]time.Time {
+	stream := b.api.watch(pods(b.namespace))
+	result := make(chan map[string]time.Time, 1)
+	go func() {
+		defer stream.Close()
+		exits := map[string]time.Time{}
+		for events := json.NewDecoder(stream); len(exits) < count; {
+			var event struct {
+				Object struct {
+					Metadata struct{ Name string }
+					Status   struct {
+						ContainerStatuses []struct {
+							Name  string
+							State struct{ Terminated *struct{} }
+						}
+					}
+				}
+			}
+			check(events.Decode(&event))
+			for _, container := range event.Object.Status.ContainerStatuses {
+				name := event.Object.Metadata.Name
+				if _, known := exits[name]; !known && container.Name == "train" && container.State.Terminated != nil {
+					exits[name] = time.Now()
+				}
+			}
+		}
+		result <- exits
+	}()
+	return result
 }
 
 // await waits until this many pods of the run have a phase, with all containers running in phase Running.
