@@ -94,9 +94,14 @@ impl Scenario {
     }
 
     fn run_with(&self, pod: &Value, workload: WorkloadLookup<'_>) -> Outcome {
+        self.run_in_role(pod, workload, None)
+    }
+
+    /// Runs a pod of a role with this number of pods, if it is known.
+    fn run_in_role(&self, pod: &Value, workload: WorkloadLookup<'_>, replicas: Option<u64>) -> Outcome {
         let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, queue: None };
         let cluster = ClusterView { gang, ..ClusterView::default() };
-        mutate(pod, &Snapshot { mode: self.mode, cluster, ..snapshot(&self.labels, &self.config) })
+        mutate(pod, &Snapshot { mode: self.mode, cluster, replicas, ..snapshot(&self.labels, &self.config) })
     }
 }
 
@@ -292,6 +297,22 @@ fn a_pod_that_starts_alone_is_skipped() {
     let mut scenario = Scenario::new("koordinator");
     scenario.object["spec"]["pytorchReplicaSpecs"] = json!({"Worker": {"replicas": 1, "template": {}}});
     check(&scenario, &worker(&empty(), &empty()), "skipped StartsAlone", &[]);
+}
+
+/// A preview shows the pod of a role without pods.
+#[rstest]
+#[case::preview(Some(0), "skipped StartsAlone")]
+#[case::pod(None, "refused GangSizeUnknown")]
+fn a_role_without_pods_has_no_gang(#[case] replicas: Option<u64>, #[case] expected: &str) {
+    let mut scenario = Scenario::new("koordinator");
+    let roles = json!({"Master": {"replicas": 2, "template": {}}, "Worker": {"replicas": 0, "template": {}}});
+    scenario.object["spec"]["pytorchReplicaSpecs"] = roles;
+    let pod = worker(&empty(), &empty());
+    let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
+    let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
+    let outcome = scenario.run_in_role(&pod, WorkloadLookup::Read(&workload), replicas);
+    let RuleOutcome { outcome: verdict, reason, .. } = decision(&outcome);
+    assert_eq!(format!("{} {}", verdict.name(), reason.code()), expected);
 }
 
 #[test]

@@ -105,6 +105,10 @@ fn decide_in_mode(
             let decision = RuleDecision::skipped(Reason::GangSizeUnknown);
             return Err(Box::new(decision.with_detail("the job that owns the pod was not read")));
         }
+        // A preview shows this role, too.
+        Some(Err(UnknownGang::Role(_))) if context.snapshot.replicas == Some(0) => {
+            return Err(Box::new(RuleDecision::skipped(Reason::StartsAlone)));
+        }
         Some(Err(problem)) => return Err(Box::new(refuse_unknown(mode, &problem))),
         Some(Ok(gang)) => gang,
     };
