@@ -111,6 +111,10 @@ fn ray(autoscaling: bool) -> Value {
     mpi(json!({"launcherCreationPolicy": "WaitForWorkersReady", "runPolicy": {"schedulingPolicy": {"minAvailable": 5}}})),
     &["worker=4 min 4", "launcher=1 min 1"]
 )]
+#[case::min_available_without_the_launcher_that_waits(
+    mpi(json!({"launcherCreationPolicy": "WaitForWorkersReady", "runPolicy": {"schedulingPolicy": {"minAvailable": 3}}})),
+    &["worker=4 min 3", "launcher=1 min 1"]
+)]
 #[case::indexed_job(
     object("batch/v1", "Job", json!({"completionMode": "Indexed", "parallelism": 4, "completions": 4})), &["Pod=4 min 4"]
 )]
