@@ -186,9 +186,10 @@ impl Preview {
             Some(_) => gang_view,
             None => GangView { workload: WorkloadLookup::NotRead, ..gang_view },
         };
+        let workload = gang.and_then(|gang| gang.as_ref().ok());
         let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, view_for(role));
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
-        let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes));
+        let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes, workload));
         let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {
             let settings = &self.config.fabric.lint;
             if !role.generic {
@@ -202,7 +203,6 @@ impl Preview {
             PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job))
         });
         let mut reports: Vec<PodReport> = reports.collect();
-        let workload = gang.and_then(|gang| gang.as_ref().ok());
         if let Some(workload) = workload {
             let objects = objects::objects(workload, &reports);
             if let Some(first) = reports.first_mut() {

@@ -71,6 +71,18 @@ fn indexed_job(pods: u16) -> String {
     )
 }
 
+/// Returns a Volcano Job with this number of workers beside its master.
+fn volcano_job(workers: u16) -> String {
+    let task = |name: &str, pods: u16| {
+        format!("{{name: {name}, replicas: {pods}, template: {{spec: {{containers: [{{name: a, image: a}}]}}}}}}")
+    };
+    format!(
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {{name: a}}\nspec: {{tasks: [{}, {}]}}\n",
+        task("master", 1),
+        task("worker", workers)
+    )
+}
+
 /// Returns a pod with these metadata and fields.
 fn pod(metadata: &str, spec: &str) -> String {
     format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a, {metadata}}}\nspec: {{{spec}}}\n")
@@ -144,6 +156,8 @@ spec:
 #[case::group_that_direct_skips("FP021", DIRECT, RANGES, group(2), true)]
 #[case::job_that_direct_skips("FP021", DIRECT, WITHOUT_JOBS, indexed_job(2), true)]
 #[case::job_of_one("FP021", DIRECT, WITHOUT_JOBS, indexed_job(1), false)]
+#[case::roles_of_one("FP021", SIDECARS, DEFAULT, volcano_job(1), true)]
+#[case::one_role_of_one("FP021", SIDECARS, DEFAULT, volcano_job(0), false)]
 #[case::group_of_one("FP021", DIRECT, RANGES, group(1), false)]
 #[case::call_of_a_captured_port("FP054", DIRECT, RANGES, calls("STRICT", 8000), true)]
 #[case::call_of_a_port_that_is_not_captured("FP054", DIRECT, RANGES, calls("STRICT", 8001), false)]

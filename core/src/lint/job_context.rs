@@ -13,6 +13,7 @@ use super::quota_unit::QuotaUnit;
 use super::rdma;
 use super::role_requests::RoleRequests;
 use crate::dra::{ClaimSource, ClaimView};
+use crate::gang::GangWorkload;
 use crate::pod::Pod;
 
 /// Facts of all roles of a workload.
@@ -42,6 +43,8 @@ pub struct JobContext {
     pub(super) services: BTreeSet<String>,
     /// Roles with ports that require mTLS.
     pub(super) mutual_roles: Vec<MutualRole>,
+    /// Roles whose pods start together with others.
+    pub(super) joint_roles: BTreeSet<String>,
     /// Unit that Kueue counts, if the workload is in a queue.
     pub(super) queued: Option<QuotaUnit>,
 }
@@ -51,6 +54,13 @@ impl JobContext {
     #[must_use]
     pub fn with_workload(self, workload: &Value) -> Self {
         Self { queued: QuotaUnit::of_workload(workload), ..self }
+    }
+
+    /// Adds which of `roles`, each with its pod, start together with others, according to `gang`.
+    #[must_use]
+    pub fn with_gang<'a>(self, gang: &GangWorkload, roles: impl Iterator<Item = (&'a str, Pod<'a>)>) -> Self {
+        let joint = roles.filter(|(_, pod)| gang.starts_with_others(*pod)).map(|(role, _)| role.to_owned());
+        Self { joint_roles: joint.collect(), ..self }
     }
 
     /// Collects the facts of the workload with these pods, each with the number of its replicas, if known. `view` contains

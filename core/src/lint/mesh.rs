@@ -8,11 +8,12 @@ use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::config::Traffic;
 use crate::finding::Severity;
+use crate::gang::WorkloadLookup;
 use crate::keys;
 use crate::pod::{Injection, NotInjected};
 use crate::rule::{Reason, RuleId, Verdict};
 use crate::scope::Mode;
-use crate::workload;
+use crate::workload::{self, PodIdentity};
 
 const MESSAGE: &str =
     "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture";
@@ -110,7 +111,19 @@ fn redirection(input: &LintInput<'_>) -> Option<Redirection> {
 
 /// Returns true if the pod communicates with other pods of its job.
 fn is_rank(input: &LintInput<'_>) -> bool {
-    input.member.is_some_and(|member| workload::has_training_peers(input.pod, member, input.replicas))
+    let has_peers = |member| workload::has_training_peers(input.pod, member, input.replicas);
+    input.member.is_some_and(|member| has_peers(member) || is_in_gang(input, member))
+}
+
+/// Returns true if the object of the job shows that other pods start with the pod. Those of Volcano Jobs have no field that
+/// shows a pod of another role.
+fn is_in_gang(input: &LintInput<'_>, member: PodIdentity<'_>) -> bool {
+    let by_object = match input.cluster.gang.workload {
+        WorkloadLookup::Read(workload) => workload.starts_with_others(input.original),
+        WorkloadLookup::NotRead | WorkloadLookup::Failed(_) => false,
+    };
+    let by_manifest = || input.job.zip(input.role).is_some_and(|(job, role)| job.joint_roles.contains(role));
+    member.training && !workload::is_auxiliary_role(member) && (by_object || by_manifest())
 }
 
 /// Returns true if the pod is one of several of a `LeaderWorkerSet`.

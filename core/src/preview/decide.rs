@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{INDEPENDENT, PodReport, Preview};
 use crate::config::CheckId;
 use crate::finding::{self, Finding};
-use crate::gang::GangView;
+use crate::gang::{GangView, GangWorkload};
 use crate::json;
 use crate::lint::{
     DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, PatchedRole, QUOTA, UNKNOWN_CLAIMS,
@@ -74,7 +74,7 @@ impl Preview {
         }
     }
 
-    /// Returns the facts of the whole `workload`, with the decisions about the pods of its roles, and these pods after the
+    /// Returns the facts of the whole `workload`, which forms `gang`, with the decisions about the pods of its roles, and these pods after the
     /// patch.
     pub(super) fn job_context(
         &self,
@@ -82,10 +82,14 @@ impl Preview {
         namespace: &str,
         roles: &[RolePod],
         outcomes: &[(Outcome, Value)],
+        gang: Option<&GangWorkload>,
     ) -> JobContext {
         let facts = self.facts.view(namespace, None);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
-        let job = JobContext::from_pods(pods, facts.claims).with_workload(workload);
+        let mut job = JobContext::from_pods(pods, facts.claims).with_workload(workload);
+        if let Some(gang) = gang {
+            job = job.with_gang(gang, roles.iter().map(|role| (&*role.name, Pod::new(&role.pod))));
+        }
         if json::text(workload, "kind") == Some(INDEPENDENT) {
             return job;
         }
