@@ -43,7 +43,6 @@ use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding;
 use crate::gang::{GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
-use crate::keys;
 use crate::lint::{mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
@@ -179,7 +178,7 @@ impl Preview {
             Some(Ok(workload)) => WorkloadLookup::Read(workload),
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
-        let queue = Pod::new(&document.value).label(keys::KUEUE_QUEUE).filter(|queue| !queue.is_empty());
+        let queue = workload::kueue_queue(&document.value);
         let gang_view = GangView { facts: None, namespace: &namespace, workload, queue };
         // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
         let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {

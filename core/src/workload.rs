@@ -14,6 +14,7 @@ mod identity;
 mod kinds;
 mod lookup;
 mod member_ports;
+mod queue;
 mod runtimes;
 mod similar_kind;
 mod template;
@@ -35,6 +36,7 @@ pub use lookup::{
     shows_peers,
 };
 pub use member_ports::member_ports;
+pub use queue::kueue_queue;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, kind_of_similar_group, nearest_kind};

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::keys::KUEUE_QUEUE;
-use crate::pod::Pod;
+use crate::workload;
 
 /// Kinds whose pods Kueue admits individually (kubernetes-sigs/kueue, `pkg/controller/jobs/{pod,deployment,statefulset,
 /// leaderworkerset}`, ff69552e79, 2026-08-22).
@@ -21,7 +20,7 @@ pub(super) enum QuotaUnit {
 impl QuotaUnit {
     /// Returns the unit that Kueue counts for `workload`; `None` if it is not in a queue.
     pub(super) fn of_workload(workload: &Value) -> Option<Self> {
-        Pod::new(workload).label(KUEUE_QUEUE).filter(|queue| !queue.is_empty())?;
+        workload::kueue_queue(workload)?;
         let kind = workload.get("kind").and_then(Value::as_str).unwrap_or_default();
         Some(if ADMITTED_AS_PODS.contains(&kind) { Self::Pod } else { Self::Template })
     }
