@@ -24,6 +24,7 @@ pub(crate) mod paged;
 pub(crate) mod partial;
 pub mod request;
 pub mod secret;
+pub(crate) mod watched;
 mod webhook_configuration;
 pub mod workloads;
 

@@ -4,10 +4,10 @@ use std::fmt::Debug;
 
 use futures::{Stream, StreamExt as _, future};
 use kube::core::PartialObjectMeta;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
 
+use super::watched;
 use trainmesh_core::error::chain;
 
 /// Yields when the watch of the object called `name` has started and on each change. The stream never ends.
@@ -17,7 +17,7 @@ where
 {
     let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let name = name.to_owned();
-    watcher(api, only).default_backoff().filter_map(move |event| {
+    watched::events(api, only).filter_map(move |event| {
         future::ready(match event {
             Ok(Event::Init | Event::InitApply(_)) => None,
             Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_)) => Some(()),

@@ -13,9 +13,9 @@ use futures::{FutureExt as _, Stream, StreamExt as _, future, stream};
 use jiff::Timestamp;
 use kube::Api;
 use kube::runtime::controller::{Config, Error, ReconcileRequest, applier};
+use kube::runtime::reflector as reflect;
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{WatchStreamExt as _, reflector as reflect};
+use kube::runtime::watcher::{self, Event};
 use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,7 @@ use super::pod::WatchedPod;
 use super::reconcile::reconcile;
 use super::selection::Selection;
 use crate::cluster::namespaces::{Labels, Namespaces as _};
+use crate::cluster::watched;
 use trainmesh_core::error::chain;
 use trainmesh_core::{keys, scope};
 
@@ -53,7 +54,7 @@ pub(super) async fn watch(
     let config = watcher::Config::default().labels(&selector);
     let config = if supports_streaming_lists { config.streaming_lists() } else { config.page_size(PAGE) };
     let (store, writer) = reflector::store();
-    let events = reflect(writer, watcher(Api::all(context.client.clone()), config).default_backoff());
+    let events = reflect(writer, watched::events(Api::all(context.client.clone()), config));
     let changed = events.filter_map({
         let (context, selection) = (Arc::clone(&context), selection.clone());
         move |event| {

@@ -43,8 +43,8 @@ const VERSION: &str = "v1";
 const VERSIONS: [&str; 3] = [VERSION, "v1beta2", "v1beta1"];
 
 /// Page size for claims and templates. Any user can create objects of 1.5 MiB, the limit of etcd, and a page is
-/// buffered as text before it is decoded.
-const PAGE: u32 = 10;
+/// buffered as text, and each object once more, before it is decoded.
+const PAGE: u32 = 5;
 
 /// Time for which changes are collected: users create a template immediately before its first pod.
 const DEBOUNCE: Duration = Duration::from_millis(10);

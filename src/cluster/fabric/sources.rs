@@ -22,7 +22,7 @@ use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
 
 /// Page size for lists that only administrators can fill.
-const LARGE_PAGE: u32 = 500;
+const LARGE_PAGE: u32 = 250;
 
 /// Namespaces that contain an object, by the object's name.
 type NamespacesByName = BTreeMap<String, Arc<Index<String>>>;

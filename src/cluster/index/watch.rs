@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _, stream};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::Index;
+use crate::cluster::watched;
 use trainmesh_core::error::chain;
 
 /// Time for which changes are collected: quotas change with every pod.
@@ -74,7 +74,7 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     V: PartialEq + Send + Sync + 'static,
 {
-    let start = move || watcher(api.clone(), config.clone()).default_backoff().boxed();
+    let start = move || watched::events(api.clone(), config.clone()).boxed();
     changes(Feed::new(start, index, options, reduce))
 }
 
