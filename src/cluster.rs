@@ -22,6 +22,7 @@ pub mod namespaces;
 mod page;
 pub(crate) mod paged;
 pub(crate) mod partial;
+pub mod quota;
 pub mod request;
 pub mod secret;
 pub(crate) mod watched;

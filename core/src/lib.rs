@@ -5,6 +5,7 @@
 //! After the main containers of a pod complete, [`lifecycle`] decides which containers to terminate. See
 //! `docs/architecture.md` for an overview.
 
+pub mod accounting;
 mod api_type;
 pub mod certs;
 pub mod checkpoint;

@@ -1,5 +1,6 @@
 //! Output formats of a preview, one file each. Colors are written as escape sequences.
 
+mod account;
 mod diff;
 mod explain;
 mod json;

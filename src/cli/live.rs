@@ -16,10 +16,12 @@ use crate::cluster::fabric::survey::read_facts;
 use crate::cluster::failure::{describe, is_unreachable};
 use crate::cluster::live::LiveError;
 use crate::cluster::mesh::read_objects;
+use crate::cluster::quota::{self, QuotaFacts, QuotaQuery};
 use crate::cluster::{client, live};
+use trainmesh_core::accounting::{Basis, JobAccount, RoleAccount};
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{FieldDifference, LiveNamespace, PodReport, dry_run_pod, find_differences};
+use trainmesh_core::preview::{LiveNamespace, PodReport, dry_run_pod};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -117,11 +119,28 @@ impl LiveCluster {
         ClusterFacts { mesh: mesh.map(Arc::new), ..facts }
     }
 
-    /// Returns the differences between the preview and the cluster's dry run of the pod of `report`.
-    pub(super) fn compare(&self, report: &PodReport) -> anyhow::Result<Vec<FieldDifference>> {
+    /// Returns the pod of `report` as the cluster would create it.
+    pub(super) fn dry_run(&self, report: &PodReport) -> anyhow::Result<Value> {
         let pod = dry_run_pod(&report.original);
-        let created = self.request(live::dry_run(&self.client, &report.namespace, &pod))?;
-        Ok(find_differences(report, &created))
+        self.request(live::dry_run(&self.client, &report.namespace, &pod))
+    }
+
+    /// Compares the requests of the workload of `reports` with quotas. `created` contains the results of the dry runs.
+    pub(super) fn account(&self, reports: &[PodReport], created: &[anyhow::Result<Value>]) -> Option<JobAccount> {
+        let PodReport { namespace, kind, name, job, .. } = reports.first()?;
+        let query = QuotaQuery { namespace, kind, name, queue: job.queue() };
+        let QuotaFacts { constraints, unknown } = self.runtime.block_on(quota::read(&self.client, query));
+        let roles = reports.iter().zip(created).map(|(report, created)| {
+            let PodReport { role, replicas, original, .. } = report;
+            match created {
+                Ok(pod) => RoleAccount::new(role, *replicas, original, pod, Basis::DryRun),
+                Err(error) => {
+                    let account = RoleAccount::new(role, *replicas, original, &report.pod, Basis::Preview);
+                    account.with_rejection(&error.to_string())
+                }
+            }
+        });
+        Some(JobAccount::new(roles.collect(), &constraints, unknown))
     }
 
     fn request<T>(&self, request: impl Future<Output = Result<T, LiveError>>) -> anyhow::Result<T> {

@@ -31,6 +31,7 @@ use trainmesh_core::preview::{ManifestContext, Preview, namespace_of};
 ///
 /// With the name of a pod and --cluster, explains a pod that exists: what was applied and refused when it was created,
 /// which fabric revision it has, and whether the webhook missed it. Its namespace is -n, or that of the context.
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent of each other")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +52,9 @@ Examples:
 
   # Preview gang scheduling before labeling the namespace
   trainmesh preview -f pytorchjob.yaml --gang koordinator
+
+  # Compare the requests of a job with quotas, queues and nodes
+  trainmesh preview -f pytorchjob.yaml --cluster --quota
 
   # Fail a pipeline if a rule is refused or a kind or profile is unknown
   trainmesh preview -f jobs/ -R --summary --fail-on refused,unknown
@@ -98,6 +102,9 @@ pub(super) struct Arguments {
     /// Name of the kubeconfig context to use
     #[arg(long, value_name = "CONTEXT", requires = "cluster")]
     context: Option<String>,
+    /// Compare the requests of each job, with all that webhooks add, with the quotas, queues and nodes of the cluster
+    #[arg(long, requires = "cluster", conflicts_with_all = ["pod", "role", "summary"])]
+    quota: bool,
     #[command(flatten)]
     installation: InstallationArguments,
     /// Output format

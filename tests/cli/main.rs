@@ -41,6 +41,7 @@ mod nccl_table;
 mod no_cluster;
 mod partial_fabric;
 mod preview;
+mod quota;
 mod runtime;
 mod terminal;
 mod unknown_fields;

@@ -15,6 +15,7 @@ mod ordering;
 mod others;
 mod pod_network;
 mod preview;
+mod quota;
 mod relay;
 mod reload;
 mod responses;

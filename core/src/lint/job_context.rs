@@ -9,12 +9,13 @@ use super::claimed_devices::{channels, claimed_adapters, read_claims, uses_accel
 use super::command::CommandSettings;
 use super::deviation::Deviation;
 use super::mutual_role::MutualRole;
-use super::quota_unit::QuotaUnit;
 use super::rdma;
 use super::role_requests::RoleRequests;
+use crate::accounting::Counted;
 use crate::dra::{ClaimSource, ClaimView};
 use crate::gang::GangWorkload;
 use crate::pod::Pod;
+use crate::workload::kueue_queue;
 
 /// Facts of all roles of a workload.
 #[derive(Clone, Debug, Default)]
@@ -45,15 +46,33 @@ pub struct JobContext {
     pub(super) mutual_roles: Vec<MutualRole>,
     /// Roles whose pods start together with others.
     pub(super) joint_roles: BTreeSet<String>,
-    /// Unit that Kueue counts, if the workload is in a queue.
-    pub(super) queued: Option<QuotaUnit>,
+    /// Queue of Kueue that the workload names.
+    pub(super) queue: Option<KueueQueue>,
+}
+
+/// A queue of Kueue, as a workload names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KueueQueue {
+    /// Name of the `LocalQueue`.
+    pub name: String,
+    /// Requests that Kueue counts for the workload.
+    pub counts: Counted,
 }
 
 impl JobContext {
     /// Adds the facts of the workload itself.
     #[must_use]
     pub fn with_workload(self, workload: &Value) -> Self {
-        Self { queued: QuotaUnit::of_workload(workload), ..self }
+        let name = kueue_queue(workload);
+        let kind = workload.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let queue = name.map(|name| KueueQueue { name: name.to_owned(), counts: Counted::by_kueue(kind) });
+        Self { queue, ..self }
+    }
+
+    /// Returns the queue of Kueue that the workload names.
+    #[must_use]
+    pub fn queue(&self) -> Option<&KueueQueue> {
+        self.queue.as_ref()
     }
 
     /// Adds which of `roles`, each with its pod, start together with others, according to `gang`.

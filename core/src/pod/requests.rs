@@ -20,15 +20,40 @@ impl Requests {
     /// init container if it requests more, and the overhead. A limit without a request counts as the request.
     #[must_use]
     pub fn from_pod_spec(spec: &Value) -> Self {
+        let mut total = Self::of_containers(spec, Self::from_container);
+        total.add(&Self::overhead(spec));
+        total
+    }
+
+    /// Returns the limits of a pod with this `spec`, as a `ResourceQuota` counts them. The overhead adds only to limits that
+    /// exist.
+    #[must_use]
+    pub fn limits_from_pod_spec(spec: &Value) -> Self {
+        let mut total = Self::of_containers(spec, Self::limits_from_container);
+        for (name, amount) in Self::overhead(spec).0 {
+            if let Some(own) = total.0.get_mut(&name) {
+                *own = own.saturating_add(amount);
+            }
+        }
+        total
+    }
+
+    /// Returns the overhead of the `RuntimeClass` of a pod with this `spec`.
+    #[must_use]
+    pub fn overhead(spec: &Value) -> Self {
+        spec.get("overhead").and_then(Value::as_object).map(Self::from_list).unwrap_or_default()
+    }
+
+    fn of_containers(spec: &Value, of_container: impl Fn(&Value) -> Self) -> Self {
         let containers = |list: &str| spec.get(list).and_then(Value::as_array).into_iter().flatten();
         let mut total = Self::default();
         for container in containers("containers") {
-            total.add(&Self::from_container(container));
+            total.add(&of_container(container));
         }
         // Sidecar containers that start before an init container run beside it.
         let (mut sidecars, mut peak) = (Self::default(), Self::default());
         for container in containers("initContainers") {
-            let own = Self::from_container(container);
+            let own = of_container(container);
             if container.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
                 sidecars.add(&own);
             } else {
@@ -39,22 +64,31 @@ impl Requests {
         }
         total.add(&sidecars);
         total.raise_to(&peak);
-        if let Some(overhead) = spec.get("overhead").and_then(Value::as_object) {
-            total.add(&Self::from_list(overhead));
-        }
         total
     }
 
     /// Returns the requests of a container.
     #[must_use]
     pub fn from_container(container: &Value) -> Self {
-        let list = |name: &str| container.get("resources")?.get(name)?.as_object();
-        let mut requests = list("limits").map(Self::from_list).unwrap_or_default();
-        requests.0.extend(list("requests").map(Self::from_list).unwrap_or_default().0);
+        let mut requests = Self::limits_from_container(container);
+        requests.0.extend(Self::from_resources(container, "requests").0);
         requests
     }
 
-    fn from_list(list: &Map<String, Value>) -> Self {
+    /// Returns the limits of a container.
+    #[must_use]
+    pub fn limits_from_container(container: &Value) -> Self {
+        Self::from_resources(container, "limits")
+    }
+
+    fn from_resources(container: &Value, list: &str) -> Self {
+        let list = container.get("resources").and_then(|resources| resources.get(list)?.as_object());
+        list.map(Self::from_list).unwrap_or_default()
+    }
+
+    /// Returns the amounts in a list of quantities, such as the `allocatable` of a node.
+    #[must_use]
+    pub fn from_list(list: &Map<String, Value>) -> Self {
         let units = |name: &str, amount: &Value| if name == CPU { milli_units(amount) } else { whole_units(amount) };
         let amounts = list.iter().filter_map(|(name, amount)| Some((name.clone(), units(name, amount)?)));
         Self(amounts.take(MAX_RESOURCES).collect())
@@ -86,6 +120,11 @@ impl Requests {
             (excess > 0).then(|| (name.clone(), excess))
         };
         Self(self.0.iter().filter_map(excess).collect())
+    }
+
+    /// Returns the names and amounts, in the units of [`Requests`].
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
     /// Returns the requests except those for devices.

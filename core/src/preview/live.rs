@@ -103,6 +103,7 @@ impl Preview {
             pod: raw.clone(),
             job: Arc::new(JobContext::default()),
             objects: Vec::new(),
+            quota: None,
             live: Some(trace),
         }
     }

@@ -10,6 +10,7 @@ use super::invalid_field::{has_null_quantity, invalid_fields};
 use super::invalid_quantity::invalid_quantities;
 use super::origins::{FieldPosition, PodOrigin};
 use super::{InvalidField, WebhookTrace};
+use crate::accounting::JobAccount;
 use crate::finding::Finding;
 use crate::lint::JobContext;
 use crate::manifest::Document;
@@ -76,6 +77,9 @@ pub struct PodReport {
     pub job: Arc<JobContext>,
     /// Objects that the controller would create for the workload.
     pub objects: Vec<Value>,
+    /// Requests of the workload compared with quotas, in its first report, if they were requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<JobAccount>,
     /// Result of the webhook, if the pod exists in a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<WebhookTrace>,
@@ -130,6 +134,7 @@ impl PodReport {
             pod,
             job,
             objects: Vec::new(),
+            quota: None,
             live: None,
         }
     }

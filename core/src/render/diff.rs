@@ -7,6 +7,7 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::udiff::UnifiedHunkHeader;
 use similar::{ChangeTag, DiffOp, group_diff_ops};
 
+use super::account::write_account;
 use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::{RuleOutcome, Verdict};
@@ -83,7 +84,10 @@ impl<W: Write> Sink for Diff<W> {
             write_objects(&mut self.out, roles, self.options.layout)?;
             write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }
-        Ok(())
+        reports
+            .iter()
+            .filter_map(|report| report.quota.as_ref())
+            .try_for_each(|account| write_account(&mut self.out, account, self.options.layout))
     }
 
     fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {

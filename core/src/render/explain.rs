@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::account::write_account;
 use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::RuleOutcome;
@@ -85,7 +86,10 @@ impl<W: Write> Sink for Explain<W> {
             write_objects(&mut self.out, roles, self.options.layout)?;
             write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }
-        Ok(())
+        reports
+            .iter()
+            .filter_map(|report| report.quota.as_ref())
+            .try_for_each(|account| write_account(&mut self.out, account, self.options.layout))
     }
 
     fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {

@@ -99,7 +99,7 @@ impl Computation<'_> {
             causes: PodCauses::new(&arguments.conditions, &reports, has_namespace),
             warnings,
             notes,
-            results: is_json.then(|| JsonResults::new(&reports)),
+            results: (is_json && !arguments.quota).then(|| JsonResults::new(&reports)),
             reports: Vec::new(),
         };
         if is_compared || !is_json && !arguments.summary { Workload { reports, ..workload } } else { workload }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::bail;
+use serde_json::Value;
 
 use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
@@ -19,7 +20,7 @@ use super::compute::{Computation, Content, Workload};
 use super::fail_on::Causes;
 use crate::manifest::Inputs;
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
-use trainmesh_core::preview::{FieldDifference, PodReport, Preview, Summary};
+use trainmesh_core::preview::{FieldDifference, PodReport, Preview, Summary, find_differences};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{Closing, TextOptions};
 
@@ -118,7 +119,8 @@ impl Shown {
         live: Option<&LiveCluster>,
         stderr: &mut impl Write,
     ) -> anyhow::Result<()> {
-        let Workload { source, line, namespace, roles, summary, causes, warnings, notes, results, reports } = workload;
+        let Workload { source, line, namespace, roles, summary, causes, warnings, notes, results, mut reports } =
+            workload;
         for warning in warnings {
             self.add_warning(arguments, warning, stderr);
         }
@@ -130,11 +132,19 @@ impl Shown {
             self.causes.add(causes);
             premise::record(preview.context(), &namespace, &mut self.assumed);
         }
+        let created: Vec<anyhow::Result<Value>> =
+            live.into_iter().flat_map(|live| reports.iter().map(|report| live.dry_run(report))).collect();
+        if let Some(live) = live.filter(|_| arguments.quota) {
+            let account = live.account(&reports, &created);
+            if let Some(first) = reports.first_mut() {
+                first.quota = account;
+            }
+        }
         if let Some(printer) = printer {
             printer.print(&reports, results.transpose()?.as_ref())?;
         }
-        for report in &reports {
-            self.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
+        for (report, created) in reports.iter().zip(&created) {
+            self.comparison_failed |= !print_differences(report, created, stderr);
         }
         for text in notes {
             self.notes.add(text, &source, line);
@@ -199,14 +209,14 @@ impl Shown {
     }
 }
 
-/// Prints the differences between `report` and the cluster; returns false if the dry run failed.
-fn compare(live: &LiveCluster, report: &PodReport, stderr: &mut impl Write) -> bool {
+/// Prints the differences between `report` and the pod that the cluster would create; returns false if the dry run failed.
+fn print_differences(report: &PodReport, created: &anyhow::Result<Value>, stderr: &mut impl Write) -> bool {
     let PodReport { source, line, kind, namespace, name, role, .. } = report;
     let subject = format!("{source}:{}: {kind} {namespace}/{name} {role}", line.unwrap_or_default());
     let text = |value: Option<String>| value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
-    match live.compare(report) {
-        Ok(differences) => {
-            for FieldDifference { field, shown, live } in differences {
+    match created {
+        Ok(created) => {
+            for FieldDifference { field, shown, live } in find_differences(report, created) {
                 let (shown, live) = (text(shown), text(live));
                 let what = format_args!("{subject}: {field} is {shown} in the preview, {live} in the cluster");
                 print_difference(stderr, what);

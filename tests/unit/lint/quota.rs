@@ -70,8 +70,12 @@ const TEMPLATE: &str = "{spec: {containers: [{name: train, resources: {limits: {
 #[case::queued_job(admitted("a: b").original(TEMPLATE).queued("PyTorchJob"), Some("container train: rdma/ib is not counted by Kueue"))]
 #[case::queued_job_with_the_adapter(admitted("a: b").queued("PyTorchJob"), None)]
 #[case::queued_pods(
-    admitted("a: b").original(TEMPLATE).queued("LeaderWorkerSet"),
+    admitted("a: b").original(TEMPLATE).queued("Deployment"),
     Some("container train: Kueue counts rdma/ib, which its ClusterQueue must cover")
+)]
+#[case::queued_group(
+    admitted("a: b").original(TEMPLATE).queued("LeaderWorkerSet"),
+    Some("container train: rdma/ib is not counted by Kueue")
 )]
 #[case::queued_pod(
     admitted("kueue.x-k8s.io/queue-name: a").original(TEMPLATE),

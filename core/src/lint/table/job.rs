@@ -48,9 +48,9 @@ spec:
         severity: Severity::Warning,
         title: "an adapter outside Kueue's quota",
         why: "Kueue counts the resources of the job's template. It does not count an adapter that is added to the pod \
-              later, and may admit more jobs than there are adapters. The pods of Deployments, StatefulSets, LeaderWorkerSets \
-              and single pods are admitted individually, and count with the adapter: a ClusterQueue that does not cover it never \
-              admits them, which is information.",
+              later, and may admit more jobs than there are adapters. The pods of Deployments and single pods are admitted \
+              individually, and count with the adapter: a ClusterQueue that does not cover it never admits them, which is \
+              information.",
         fix: "request the adapter in the template, or add its prefix to Kueue's resources.excludeResourcePrefixes",
         example: Example {
             given: "the job has the label `kueue.x-k8s.io/queue-name`, and the profile added `rdma/ib`, which is not in the job's \
