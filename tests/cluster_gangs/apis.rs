@@ -1,10 +1,11 @@
-//! Clusters that do not serve the API of the mode.
+//! Clusters that do not serve the API of the mode, or do not permit it.
 
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 use crate::scheduler::Scheduler;
-use trainmesh_testing::cluster::Cluster;
+use trainmesh_testing::cluster::{Cluster, server};
+use trainmesh_testing::controller::ServiceAccount;
 
 /// API that is installed and removed. Nothing schedules its pods.
 const SCHEDULER: Scheduler = Scheduler::COSCHEDULING;
@@ -31,6 +32,40 @@ fn an_api_that_is_installed_later_is_used_until_it_is_removed() {
     fixture.wait_announced(&native);
     assert_ungrouped(&fixture, "after", "gang=GangApiMissing");
     assert!(!fixture.controller.has_exited());
+}
+
+/// Permissions of the controller, without those for `PodGroups`.
+fn rules() -> Vec<Value> {
+    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    vec![
+        rule("", &["pods", "namespaces"], &["get", "list", "watch"]),
+        rule("", &["configmaps"], &["get", "list", "watch"]),
+        rule("batch", &["jobs"], &["get", "list", "watch"]),
+        rule("events.k8s.io", &["events"], &["create", "patch"]),
+        rule("coordination.k8s.io", &["leases"], &["get", "list", "watch", "create", "update", "patch"]),
+    ]
+}
+
+#[test]
+fn without_permissions_pods_get_no_key_until_they_are_granted() {
+    let mut fixture = Fixture::new(Scheduler::NATIVE, 8);
+    let version = Scheduler::NATIVE.api().unwrap().api_version();
+    let folder = server::temp_folder();
+    let home = &fixture.webhook.config_namespace;
+    let account = ServiceAccount::new(home, &format!("gangs-{}", home.name), &json!(rules()), &folder);
+    fixture.replace_controller_with(&["--kubeconfig", account.kubeconfig.to_str().unwrap()]);
+    fixture.wait_not_announced(&version);
+    fixture.webhook.process.wait_for_metric("trainmesh_gang_announced", 0);
+    assert_ungrouped(&fixture, "without", "gang=GangControllerMissing");
+    assert!(!fixture.controller.has_exited());
+
+    let groups = json!({"apiGroups": ["scheduling.k8s.io"], "resources": ["podgroups"],
+        "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"]});
+    account.set_rules(&json!([rules(), vec![groups]].concat()));
+    fixture.wait_announced(&version);
+    fixture.create(&[fixture.job("with", 4)]);
+    fixture.wait_placed("with", 4);
+    fixture.wait_minimum(&fixture.group_name("with"), 4);
 }
 
 /// Checks that the pods of a new job get no key, with this refusal, and are placed.

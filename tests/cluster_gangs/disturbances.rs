@@ -22,6 +22,32 @@ fn a_burst_survives_the_loss_of_the_controller() {
     }
 }
 
+/// A leader that exits releases its Lease; that of a killed one expires.
+#[rstest]
+#[case::exited("TERM")]
+#[case::killed("KILL")]
+fn a_burst_survives_a_change_of_the_leader(#[case] signal: &str) {
+    let mut fixture = Fixture::new(Scheduler::NATIVE, 64);
+    let standby = fixture.start_standby();
+    let names: Vec<String> = (0..12).map(|index| format!("burst-{index}")).collect();
+    for (index, name) in names.iter().enumerate() {
+        fixture.create(&[fixture.job(name, 4)]);
+        if index == names.len() / 2 {
+            assert_eq!(standby.metric("trainmesh_leader"), Some(0));
+            fixture.controller.signal(signal);
+            fixture.controller.wait_for_exit();
+        }
+    }
+    standby.wait_for_metric("trainmesh_leader", 1);
+    for name in &names {
+        fixture.wait_placed(name, 4);
+        for pod in fixture.pods(name) {
+            let group = fixture.scheduler.gang_named_by(&pod);
+            assert!(group.is_none_or(|group| fixture.group(group).is_some()), "{pod}");
+        }
+    }
+}
+
 #[rstest]
 #[case::native(Scheduler::NATIVE)]
 #[case::volcano(Scheduler::VOLCANO)]

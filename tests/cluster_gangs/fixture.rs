@@ -70,7 +70,8 @@ impl Fixture {
         webhook.configure("termination: {enabled: false}\nfabric: {enabled: false}");
         let selected = [("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/gang", mode.name())];
         let namespace = webhook.namespace(&[&selected, labels].concat());
-        let controller = start_controller(&webhook);
+        let controller = start_controller(&webhook, &[]);
+        controller.wait_for_metric("trainmesh_leader", 1);
         let completed = server::temp_folder();
         Self { controller, webhook, namespace, scheduler, selected: None, completed }
     }
@@ -100,9 +101,20 @@ impl Fixture {
 
     /// Kills the controller and starts another.
     pub fn replace_controller(&mut self) {
+        self.replace_controller_with(&[]);
+    }
+
+    /// As [`Fixture::replace_controller`], with additional flags.
+    pub fn replace_controller_with(&mut self, arguments: &[&str]) {
         self.controller.signal("KILL");
         self.controller.wait_for_exit();
-        self.controller = start_controller(&self.webhook);
+        self.controller = start_controller(&self.webhook, arguments);
+        self.controller.wait_for_metric("trainmesh_leader", 1);
+    }
+
+    /// Starts another controller, which does not lead while the first one does.
+    pub fn start_standby(&self) -> Server {
+        start_controller(&self.webhook, &[])
     }
 
     /// Creates indexed Jobs in one call.
@@ -228,11 +240,11 @@ pub fn set_capacity(capacity: u32) {
         Cluster::get().kubectl(&["patch", node, "--subresource=status", "--type=merge", "-p", &patch], "").success();
 }
 
-fn start_controller(webhook: &Webhook) -> Server {
+fn start_controller(webhook: &Webhook, arguments: &[&str]) -> Server {
     let server = Server::start(server::temp_folder(), |command| {
         command.args(["controller", "--certificates", "none", "--namespace", &webhook.config_namespace.name]);
+        command.args(arguments);
     });
     server.wait_until_ready();
-    server.wait_for_metric("trainmesh_leader", 1);
     server
 }

@@ -17,6 +17,8 @@ use trainmesh_core::objects::WriteOutcome;
 
 /// Time for which changes are collected. Pods wait for their object meanwhile.
 const DEBOUNCE: Duration = Duration::from_millis(50);
+/// Delay before forbidden objects are requested again. Until then the pods of new jobs are scheduled one by one.
+const FORBIDDEN_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// Maximum number of known objects in a namespace, and in all. Tenants can create any number; a record takes some 300 bytes.
 const MAX_GROUPS: (usize, usize) = (5_000, 50_000);
 /// Finalizer with which Kubernetes keeps an object that pods use.
@@ -66,7 +68,9 @@ impl Groups {
         let api = self.api;
         let reduce = move |object: &DynamicObject, _: Option<&GroupRecord>| Some(GroupRecord::read(api, object));
         let all = Api::all_with(self.client.clone(), &resource(api));
-        let options = Options::optional(format!("PodGroups of {}", api.api_version())).with_debounce(DEBOUNCE);
+        let options = Options::optional(format!("PodGroups of {}", api.api_version()))
+            .with_debounce(DEBOUNCE)
+            .with_forbidden_retry_delay(FORBIDDEN_RETRY_DELAY);
         index::watch(all, index::all(), Arc::clone(&self.index), options, reduce).boxed()
     }
 

@@ -50,6 +50,11 @@ impl Options {
         Self { debounce, ..self }
     }
 
+    /// Sets the delay before a forbidden resource is requested again.
+    pub(crate) fn with_forbidden_retry_delay(self, delay: Duration) -> Self {
+        Self { forbidden_retry_delay: Some(delay), ..self }
+    }
+
     /// Returns the options for an optional resource: its objects become unknown if it is forbidden.
     pub(crate) fn optional(resource: impl Into<String>) -> Self {
         Self {

@@ -18,7 +18,8 @@ pub struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    pub(super) fn new(namespace: &Namespace, name: &str, rules: &Value, folder: &TempDir) -> Self {
+    /// Creates an account in `namespace` with these rules of a `ClusterRole`, and its kubeconfig in `folder`.
+    pub fn new(namespace: &Namespace, name: &str, rules: &Value, folder: &TempDir) -> Self {
         let group = "rbac.authorization.k8s.io";
         let metadata = json!({"name": name});
         let objects = [
