@@ -9,7 +9,9 @@ mod storage;
 
 use serde_json::Value;
 
-pub(super) use gang::{launcher_in_gang, minimum_above_pods, mixed_schedulers, partial_gang, unreserved_devices};
+pub(super) use gang::{
+    launcher_in_gang, minimum_above_pods, mixed_priorities, mixed_schedulers, partial_gang, unreserved_devices,
+};
 pub(super) use process_group::{different_settings, unreachable_address, wrong_number_of_nodes};
 pub(super) use restart::{never_restarted, overridden_policy};
 pub(super) use service::store_without_v2;

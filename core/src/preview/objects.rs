@@ -12,16 +12,18 @@ const MAX_OBJECTS: u64 = 100;
 
 /// Returns the objects that the controller creates for `workload`, whose pods `reports` show.
 pub(super) fn objects(workload: &GangWorkload, reports: &[PodReport]) -> Vec<Value> {
-    let mut positions: Vec<GangPosition> = Vec::new();
+    let mut listed: Vec<(GroupApi, GangPosition)> = Vec::new();
     let mut objects = Vec::new();
     for report in reports {
         let Some((api, gang)) = named_gang(workload, report) else { continue };
-        if positions.contains(&gang.position) {
+        if listed.contains(&(api, gang.position)) {
             continue;
         }
-        positions.push(gang.position);
+        listed.push((api, gang.position));
+        // Roles may select different modes, each with an object of its own.
         let is_member = |report: &&PodReport| {
-            named_gang(workload, report).is_some_and(|(_, other)| other.position.stage == gang.position.stage)
+            named_gang(workload, report)
+                .is_some_and(|(other, member)| other == api && member.position.stage == gang.position.stage)
         };
         let pods: Vec<Pod<'_>> = reports.iter().filter(is_member).map(|report| Pod::new(&report.pod)).collect();
         let groups = workload.shape.groups.clamp(1, MAX_OBJECTS);

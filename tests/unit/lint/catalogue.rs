@@ -75,9 +75,12 @@ fn training_ids(id: &str, text: &str) -> BTreeSet<String> {
     const SERVICE: &str = "---\napiVersion: v1\nkind: Service\nmetadata: {name: etcd}\nspec: {selector: {app: etcd}}\n";
     const NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
                              {trainmesh.dev/inject: enabled, trainmesh.dev/fabric: ib-shared}}\n";
+    const GANG_NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
+                                  {trainmesh.dev/inject: enabled, trainmesh.dev/gang: native}}\n";
     let context = match id {
         "TR009" => SERVICE,
         "TR012" => NAMESPACE,
+        "TR015" => GANG_NAMESPACE,
         _ => "",
     };
     training::lint(&format!("{text}{context}")).into_iter().map(|(id, _)| id).collect()

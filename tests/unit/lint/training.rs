@@ -664,7 +664,6 @@ fn with_minimum(job: &str, pods: u64) -> String {
     labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano, trainmesh.dev/inject: disabled", ""),
     PARTIAL
 )]
-#[case::another_mode(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: native", ""), PARTIAL)]
 #[case::another_scheduler(
     labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", "schedulerName: other, "),
     PARTIAL
@@ -684,6 +683,76 @@ fn with_minimum(job: &str, pods: u64) -> String {
 #[case::no_pods(labeled_roles("trainmesh.dev/gang: volcano", "", "").replace("replicas: 3", "replicas: 0"), None)]
 fn tr014_roles_outside_the_gang(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR014", &text, expected);
+}
+
+#[test]
+fn tr014_reports_the_gang_of_each_mode() {
+    let found = lint(&labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: native", ""));
+    let messages: Vec<&str> =
+        found.iter().filter(|(code, _)| code == "TR014").map(|(_, message)| message.as_str()).collect();
+    let of_master = "Worker joins the gang (native), which needs 4 pods, but not Master: it waits for them in vain";
+    assert_eq!(messages, [of_master, PARTIAL.unwrap()]);
+}
+
+/// Returns a job of a master and three workers in a gang of this mode, whose pods have these fields.
+fn prioritized(mode: &str, master: &str, worker: &str) -> String {
+    let labels = format!("trainmesh.dev/gang: {mode}");
+    labeled_roles(&labels, &labels, worker).replacen("spec: {containers", &format!("spec: {{{master}containers"), 1)
+}
+
+const HIGH: &str = "priorityClassName: high, ";
+const RELEASED: Option<&str> = Some(
+    "the pods of the gang have the priorities high, none: the controller releases gangs with different values, and the pods are \
+     placed one by one",
+);
+
+#[rstest]
+#[case::native(prioritized("native", HIGH, ""), RELEASED)]
+#[case::volcano(prioritized("volcano", "", HIGH), RELEASED)]
+#[case::coscheduling(prioritized("coscheduling", HIGH, ""), RELEASED)]
+#[case::two_classes(
+    prioritized("native", "priorityClassName: a, ", "priorityClassName: b, "),
+    Some(
+        "the pods of the gang have the priorities a, b: the controller releases gangs with different values, and the pods are placed one by one"
+    )
+)]
+#[case::values(
+    prioritized("native", "priority: 10, ", "priority: 20, "),
+    Some(
+        "the pods of the gang have the priorities 10, 20: the controller releases gangs with different values, and the pods are placed one by one"
+    )
+)]
+#[case::classes_with_the_same_value(
+    prioritized("native", "priorityClassName: a, priority: 10, ", "priorityClassName: b, priority: 10, "),
+    None
+)]
+#[case::same(prioritized("native", HIGH, HIGH), None)]
+#[case::none(prioritized("native", "", ""), None)]
+#[case::empty(prioritized("native", "priorityClassName: '', ", ""), None)]
+#[case::no_object(prioritized("koordinator", HIGH, ""), None)]
+#[case::no_gang(prioritized("none", HIGH, ""), None)]
+#[case::group_of_the_user(member_job().replacen("spec: {containers", "spec: {priorityClassName: high, containers", 1), None)]
+#[case::another_gang(labeled_roles("trainmesh.dev/gang: native", "trainmesh.dev/gang: volcano", HIGH), None)]
+#[case::no_pods(prioritized("native", HIGH, "").replace("replicas: 3", "replicas: 0"), None)]
+#[case::later_stage(ordered_jobs("priorityClassName: high,"), None)]
+fn tr015_priorities(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR015", &text, expected);
+}
+
+/// Returns a `JobSet` of two Jobs that run one after the other, the first of which has this field in its pods.
+fn ordered_jobs(first: &str) -> String {
+    let job = |name: &str, order: &str, field: &str| {
+        format!(
+            "  - name: {name}\n    {order}\n    template: {{spec: {{parallelism: 2, completions: 2, completionMode: Indexed, template: \
+             {{metadata: {{labels: {{trainmesh.dev/gang: native}}}}, spec: {{{field} restartPolicy: Never, containers: [{{name: a, image: \
+             i}}]}}}}}}}}\n"
+        )
+    };
+    format!(
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {{name: llama}}\nspec:\n  replicatedJobs:\n{}{}",
+        job("data", "replicas: 1", first),
+        job("train", "dependsOn: [{name: data, status: Complete}]", "")
+    )
 }
 
 #[test]

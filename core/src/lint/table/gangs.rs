@@ -121,7 +121,45 @@ spec:
         example: Example { given: "", wrong: PARTIAL_GANG, fixed: COMPLETE_GANG },
         run: training::partial_gang,
     },
+    Check {
+        id: CheckId::training(15),
+        severity: Severity::Warning,
+        title: "pods of one gang with different priorities",
+        why: "Schedulers order and preempt pods by their priority, so that they may treat the pods of a gang differently. The controller \
+              therefore releases a gang whose pods have different priorities (event GangReleased): they are placed one by one. \
+              Two classes may have the same value, which a manifest of a job does not show.",
+        fix: "set the same priorityClassName in all pod templates of the job",
+        example: Example {
+            given: "the namespace selects the gang mode `native`",
+            wrong: MIXED_PRIORITIES,
+            fixed: ONE_PRIORITY,
+        },
+        run: training::mixed_priorities,
+    },
 ];
+
+const MIXED_PRIORITIES: &str = r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: {spec: {priorityClassName: high, containers: [{name: pytorch, image: i}]}}
+    Worker:
+      replicas: 3
+      template: {spec: {containers: [{name: pytorch, image: i}]}}
+";
+const ONE_PRIORITY: &str = r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template: {spec: {priorityClassName: high, containers: [{name: pytorch, image: i}]}}
+    Worker:
+      replicas: 3
+      template: {spec: {priorityClassName: high, containers: [{name: pytorch, image: i}]}}
+";
 
 const PARTIAL_GANG: &str = r"apiVersion: kubeflow.org/v1
 kind: PyTorchJob

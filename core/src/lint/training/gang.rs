@@ -1,4 +1,4 @@
-//! Gangs that can never be placed, or whose pods differ: TR010 to TR014.
+//! Gangs that can never be placed, or whose pods differ: TR010 to TR015.
 
 use std::collections::BTreeSet;
 
@@ -130,20 +130,58 @@ pub(crate) fn partial_gang(context: &CheckContext<'_>, findings: &mut FindingSin
     };
     let members: Vec<(&RolePods<'_>, Option<GangMode>)> =
         workload.roles.iter().filter(is_member).map(|other| (other, joined(other))).collect();
-    let Some((first, mode)) = members.iter().find_map(|(other, mode)| Some((other.name, (*mode)?))) else { return };
-    let (joined, others): (Vec<_>, Vec<_>) = members.into_iter().partition(|(_, other)| *other == Some(mode));
-    let joined = WorkloadManifest::pods(joined.into_iter().map(|(other, _)| other));
-    if joined.is_none_or(|pods| pods >= own.min_members) {
-        return;
+    // Roles with different modes are in different gangs, each of which lacks the others.
+    let modes: BTreeSet<GangMode> = members.iter().filter_map(|(_, mode)| *mode).collect();
+    for mode in modes {
+        let (inside, outside): (Vec<_>, Vec<_>) = members.iter().partition(|(_, other)| *other == Some(mode));
+        let pods = WorkloadManifest::pods(inside.iter().map(|(other, _)| *other));
+        let outside: Vec<&str> = outside.iter().map(|(other, _)| other.name).collect();
+        let is_short = pods.is_some_and(|pods| pods < own.min_members);
+        if let Some((first, _)) = inside.first().filter(|_| is_short && outside.first() == Some(&role.name)) {
+            let message = format!(
+                "{} joins the gang ({mode}), which needs {} pods, but not {}: it waits for them in vain",
+                first.name,
+                own.min_members,
+                join_names(&outside)
+            );
+            findings.push("/metadata/labels", message);
+        }
     }
-    let others: Vec<&str> = others.into_iter().map(|(other, _)| other.name).collect();
-    if others.first() == Some(&role.name) {
+}
+
+/// TR015: the pods of one gang have different priorities.
+///
+/// Compares only gangs whose object the controller creates: what other schedulers do with such pods is not known.
+pub(crate) fn mixed_priorities(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((workload, role)) = context.workload() else { return };
+    let Some(shape) = workload.gang else { return };
+    let own_gang = |role: &RolePods<'_>| {
+        let gang = shape.gang_of(role.original).ok()?;
+        let is_named = |mode: &GangMode| mode.gang_named_by(role.patched) == Some(gang.name.as_str());
+        let mode = GangMode::WITH_OBJECTS.into_iter().find(is_named)?;
+        (role.replicas != Some(0)).then_some((mode, gang.name))
+    };
+    let Some(own) = own_gang(role) else { return };
+    let members = || workload.roles.iter().filter(|other| own_gang(other).as_ref() == Some(&own));
+    let Some(first) = members().next() else { return };
+    let differs = match (priority(role.original), priority(first.original)) {
+        // The apiserver rejects a value that is not that of the class.
+        (Some(own), Some(other)) => own != other,
+        _ => priority_class(role.original) != priority_class(first.original),
+    };
+    if differs {
+        let name = |member: &RolePods<'_>| match (priority_class(member.original), priority(member.original)) {
+            ("", None) => "none".to_owned(),
+            ("", Some(value)) => value.to_string(),
+            (class, _) => class.to_owned(),
+        };
+        let names: BTreeSet<String> = members().map(name).collect();
         let message = format!(
-            "{first} joins the gang ({mode}), which needs {} pods, but not {}: it waits for them in vain",
-            own.min_members,
-            join_names(&others)
+            "the pods of the gang have the priorities {}: the controller releases gangs with different values, and the pods \
+             are placed one by one",
+            join_names(names)
         );
-        findings.push("/metadata/labels", message);
+        findings.push("/spec/priorityClassName", message);
     }
 }
 
@@ -158,6 +196,15 @@ fn members<'a>(workload: &WorkloadManifest<'a>, pod: Pod<'_>) -> Vec<&'a RolePod
 fn scheduler(pod: Pod<'_>) -> &str {
     let name = pod.spec().and_then(|spec| spec.get("schedulerName")).and_then(Value::as_str);
     name.filter(|name| !name.is_empty()).unwrap_or("default-scheduler")
+}
+
+/// Returns the value of the priority in the manifest; the apiserver sets that of other pods by their class.
+fn priority(pod: Pod<'_>) -> Option<i64> {
+    pod.spec()?.get("priority")?.as_i64()
+}
+
+fn priority_class(pod: Pod<'_>) -> &str {
+    pod.spec().and_then(|spec| spec.get("priorityClassName")).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns true if the manifest has a scheduling policy, so that its author expects a gang.
