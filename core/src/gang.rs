@@ -18,6 +18,6 @@ mod workload;
 
 pub use crate::config::GangMode;
 pub use assignment::{AssignedPod, Assignment};
-pub use facts::{GangFacts, GangView, WorkloadLookup};
+pub use facts::{GangFacts, GangView, NamedQueue, WorkloadLookup};
 pub use id::GangId;
 pub use workload::{Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member};

@@ -42,7 +42,8 @@ use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding;
-use crate::gang::{GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
+use crate::gang::{GangView, GangWorkload, NamedQueue, UnknownGang, WorkloadKey, WorkloadLookup};
+use crate::json;
 use crate::lint::{mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
@@ -178,7 +179,7 @@ impl Preview {
             Some(Ok(workload)) => WorkloadLookup::Read(workload),
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
-        let queue = workload::kueue_queue(&document.value);
+        let queue = named_queue(&document.value, kind);
         let gang_view = GangView { facts: None, namespace: &namespace, workload, queue };
         // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
         let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {
@@ -222,6 +223,14 @@ fn workload_of(
 ) -> Option<Result<GangWorkload, UnknownGang>> {
     let key = roles.iter().find_map(|role| WorkloadKey::of(Pod::new(&role.pod), manifest.namespace))?;
     Some(GangWorkload::from_manifest(&key, kind, manifest))
+}
+
+/// Returns the queue of Kueue that `manifest`, of this `kind`, names.
+fn named_queue<'a>(manifest: &'a Value, kind: &'a str) -> Option<NamedQueue<'a>> {
+    let name = workload::kueue_queue(manifest)?;
+    let api_version = json::text(manifest, "apiVersion").unwrap_or_default();
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    Some(NamedQueue { name, group, kind })
 }
 
 /// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.

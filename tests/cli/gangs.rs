@@ -56,6 +56,61 @@ fn every_group_of_a_leader_worker_set_has_an_object() {
 }
 
 #[test]
+fn roles_of_different_modes_have_different_objects() {
+    let role = |name: &str, mode: &str| {
+        format!(
+            "    {name}: {{replicas: 2, template: {{metadata: {{labels: {{trainmesh.dev/gang: {mode}}}}}, spec: {{containers: \
+             [{{name: pytorch, image: i}}]}}}}}}\n"
+        )
+    };
+    let (master, worker) = (role("Master", "volcano"), role("Worker", "native"));
+    let job = format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: a}}\nspec:\n  pytorchReplicaSpecs:\n{master}{worker}"
+    );
+    let run = trainmesh(&["preview", "-f", "-", "-o", "json"], &job);
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let objects = output["results"][0]["objects"].as_array().unwrap();
+    let versions: Vec<&str> = objects.iter().map(|object| object["apiVersion"].as_str().unwrap()).collect();
+    assert_eq!(versions, ["scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/v1beta1"]);
+}
+
+/// Returns a manifest with the label of a queue, of a kind that creates objects of others.
+fn queued(api_version: &str, kind: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a, labels: {{kueue.x-k8s.io/queue-name: gpu}}}}\nspec: {spec}\n"
+    )
+}
+
+#[rstest]
+#[case::job(QUEUED.to_owned(), "batch/job")]
+#[case::app_wrapper(
+    queued(
+        "workload.codeflare.dev/v1beta2",
+        "AppWrapper",
+        "{components: [{template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a}, spec: {pytorchReplicaSpecs: \
+         {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}}}}}]}"
+    ),
+    "workload.codeflare.dev/appwrapper"
+)]
+#[case::train_job(
+    queued("trainer.kubeflow.org/v1alpha1", "TrainJob", "{runtimeRef: {name: torch-distributed}}"),
+    "trainer.kubeflow.org/trainjob"
+)]
+#[case::ray_job(
+    queued(
+        "ray.io/v1",
+        "RayJob",
+        "{rayClusterSpec: {headGroupSpec: {template: {spec: {containers: [{name: ray, image: i}]}}}}}"
+    ),
+    "ray.io/rayjob"
+)]
+fn the_integration_is_that_of_the_object_in_the_queue(#[case] input: String, #[case] integration: &str) {
+    let run = trainmesh(&["preview", "-f", "-", "--gang", "kueue", "-o", "json"], &input);
+    let needs = format!("queue gpu: Kueue needs its integration {integration}\"");
+    assert!(run.stdout.contains(&needs), "{run:#?}");
+}
+
+#[test]
 fn text_output_names_the_objects() {
     let path = trainmesh_testing::repository().join("examples/pytorchjob.yaml");
     for format in ["diff", "explain"] {

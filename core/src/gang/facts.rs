@@ -26,8 +26,19 @@ pub struct GangView<'a> {
     pub namespace: &'a str,
     /// Workload of the pod.
     pub workload: WorkloadLookup<'a>,
-    /// Queue of Kueue that the workload names, if its manifest is known.
-    pub queue: Option<&'a str>,
+    /// Queue of Kueue that the object which creates the workload names, if its manifest is known.
+    pub queue: Option<NamedQueue<'a>>,
+}
+
+/// Queue of Kueue, and the object whose label names it.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedQueue<'a> {
+    /// Name of the queue.
+    pub name: &'a str,
+    /// API group of the object.
+    pub group: &'a str,
+    /// Kind of the object.
+    pub kind: &'a str,
 }
 
 /// Result of reading the workload of a pod.

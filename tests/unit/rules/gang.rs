@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use trainmesh_core::cidr::Cidr;
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, Traffic};
-use trainmesh_core::gang::{GangFacts, GangMode, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
+use trainmesh_core::gang::{
+    GangFacts, GangMode, GangView, GangWorkload, NamedQueue, UnknownGang, WorkloadKey, WorkloadLookup,
+};
 use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate, workload_to_read};
 use trainmesh_core::pod::Pod;
 use trainmesh_core::scope::Mode;
@@ -384,6 +386,18 @@ fn kueue_admits_the_whole_job() {
 }
 
 #[test]
+fn kueue_may_admit_the_object_that_created_the_job() {
+    let labels = json!({"jobset.sigs.k8s.io/jobset-name": "a", "jobset.sigs.k8s.io/jobset-uid": "s1"});
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "a-w-0", "uid": "u", "controller": true});
+    let pod = json!({"metadata": {"name": "a-w-0-0-x", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    let outcome = Scenario::new("kueue").run(&pod);
+    let expected =
+        "enable its integration jobset.x-k8s.io/jobset (for a TrainJob, trainer.kubeflow.org/trainjob), and label";
+    assert!(decision(&outcome).message.contains(expected), "{:?}", decision(&outcome));
+}
+
+#[test]
 fn a_job_in_a_queue_needs_only_the_integration() {
     let message = "Kueue admits jobs as a whole, and pods need no key: queue gpu: Kueue needs its integration kubeflow.org/pytorchjob";
     check_queued("kueue", message);
@@ -403,7 +417,8 @@ fn check_queued(mode: &str, message: &str) {
     let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
     let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
     let workload = WorkloadLookup::Read(&workload);
-    let gang = GangView { facts: None, namespace: "team-a", workload, queue: Some("gpu") };
+    let queue = NamedQueue { name: "gpu", group: "kubeflow.org", kind: "PyTorchJob" };
+    let gang = GangView { facts: None, namespace: "team-a", workload, queue: Some(queue) };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     let outcome =
         mutate(&pod, &Snapshot { mode: scenario.mode, cluster, ..snapshot(&scenario.labels, &scenario.config) });
