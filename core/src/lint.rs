@@ -63,8 +63,8 @@ pub(crate) use role_fabrics::DecidedRole;
 pub(crate) use services::MAX_LISTENERS;
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, OWN_KEYS, QUOTA, REFUSED_RULES,
-    RUNNING_SIDECARS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
+    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, MIXED_MACHINES, OPTED_OUT, OWN_KEYS, QUOTA,
+    REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
 };
 pub use workload_manifest::{RolePods, WorkloadManifest};
 
@@ -75,8 +75,11 @@ use sink::FindingSink;
 
 use crate::config::{CheckId, Fabric, LintSettings, Profile};
 use crate::dra::ClaimView;
-use crate::finding::{self, Finding};
+use crate::finding::{self, Finding, Severity};
 use crate::pod::Pod;
+
+/// Function of a check that needs no [`CheckContext`].
+type InputCheck = fn(&LintInput<'_>, &mut FindingSink<'_>);
 
 /// Returns true if a profile is selected for `pod`, or one of its containers requests or claims an RDMA device or sets an
 /// NCCL variable.
@@ -98,13 +101,9 @@ pub fn lint_selected(
     selected: impl Fn(CheckId) -> bool,
 ) -> Vec<Finding> {
     let context = &CheckContext::new(input);
-    let profile_settings = input.profile.map(|profile| &profile.lint);
     let mut findings = Vec::new();
     for check in table::TOPICS.into_iter().flatten().filter(|check| selected(check.id)) {
-        let severity = settings.severity_of(check.id, check.severity).and_then(|severity| {
-            profile_settings.map_or(Some(severity), |profile| profile.severity_of(check.id, severity))
-        });
-        if let Some(severity) = severity {
+        if let Some(severity) = severity_of(check, settings, input.profile) {
             (check.run)(context, &mut check.sink(severity, &mut findings));
         }
     }
@@ -154,26 +153,41 @@ pub(crate) fn unknown_claims(input: &LintInput<'_>, settings: &LintSettings) -> 
     run_alone(UNKNOWN_CLAIMS, settings, |findings| claims::check_unknown(input, findings))
 }
 
-/// Runs FP031 alone, for the roles of a manifest.
-pub(crate) fn mixed_fabrics(job: &JobContext, role: &str, settings: &LintSettings) -> Vec<Finding> {
-    run_alone(MIXED_FABRICS, settings, |findings| job::check_roles(job, Some(role), findings))
+/// Runs the parts of FP031 and FP033 that compare the roles of a manifest.
+pub(crate) fn different_roles(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
+    let checks: [(CheckId, InputCheck); 2] =
+        [(MIXED_FABRICS, job::compare_roles), (MIXED_MACHINES, placement::compare_roles)];
+    run_for_input(checks, input, settings)
 }
 
 /// Runs the checks about the mesh alone, for pods without a fabric.
 ///
 /// Unlike [`lint_selected`], it reads only what these checks need, because the preview runs it for every pod.
 pub(crate) fn mesh_findings(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
-    let profile = input.profile.map(|profile| &profile.lint);
+    run_for_input(MESH.into_iter().zip(table::MESH_CHECKS), input, settings)
+}
+
+/// Runs the functions of checks.
+fn run_for_input(
+    checks: impl IntoIterator<Item = (CheckId, InputCheck)>,
+    input: &LintInput<'_>,
+    settings: &LintSettings,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (id, check) in MESH.into_iter().zip(table::MESH_CHECKS) {
-        let Some(listed) = find_check(id.code()) else { continue };
-        let severity = settings.severity_of(id, listed.severity);
-        let severity = severity.and_then(|own| profile.map_or(Some(own), |profile| profile.severity_of(id, own)));
-        if let Some(severity) = severity {
+    for (id, check) in checks {
+        let listed = find_check(id.code());
+        let listed = listed.and_then(|listed| Some((listed, severity_of(listed, settings, input.profile)?)));
+        if let Some((listed, severity)) = listed {
             check(input, &mut listed.sink(severity, &mut findings));
         }
     }
     findings
+}
+
+/// Returns the severity of the findings of `check`; `None` if the configuration or the profile disables it.
+fn severity_of(check: &Check, settings: &LintSettings, profile: Option<&Profile>) -> Option<Severity> {
+    let severity = settings.severity_of(check.id, check.severity)?;
+    profile.map_or(Some(severity), |profile| profile.lint.severity_of(check.id, severity))
 }
 
 /// Runs `check`, the function of the check `id`. Returns no findings if the check is disabled.

@@ -44,7 +44,7 @@ use crate::dra::ClaimFacts;
 use crate::finding;
 use crate::gang::{GangView, GangWorkload, NamedQueue, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::json;
-use crate::lint::{mixed_fabrics, unknown_fields};
+use crate::lint::unknown_fields;
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
@@ -191,11 +191,9 @@ impl Preview {
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
         let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes, workload));
         let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {
-            let settings = &self.config.fabric.lint;
             if !role.generic {
-                outcome.findings.extend(unknown_fields(Pod::new(&role.pod), settings));
+                outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
             }
-            outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
             self.lint_in_job(&role, &patched, &namespace, &job, &mut outcome);
             finding::sort(&mut outcome.findings);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };

@@ -43,6 +43,15 @@ const FINDING: &str = "FP031 E Worker gets eks-efa, but not Master: NCCL hangs";
     "lint -f -", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5en.48xlarge"), 0,
     &["FP033 W Worker selects p5.48xlarge, but Master p5en.48xlarge"]
 )]
+#[case::different_machines_in_preview(
+    "preview -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5en.48xlarge"), 0,
+    &["FP033 W Worker selects p5.48xlarge, but Master p5en.48xlarge"]
+)]
+#[case::different_machines_without_profile(
+    "preview -f - --summary --fail-on warning --namespace-labels trainmesh.dev/inject=enabled",
+    &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5en.48xlarge"), 1,
+    &["2 roles: 2 unchanged"]
+)]
 fn the_job_is_reported_once(#[case] command: &str, #[case] input: &str, #[case] code: i32, #[case] stdout: &[&str]) {
     let words: Vec<&str> = command.split_whitespace().collect();
     let run = trainmesh(&words, input);

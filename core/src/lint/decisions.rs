@@ -1,9 +1,15 @@
-//! Decisions of the rules that need attention: FP046, FP047, FP050.
+//! Decisions of the rules that need attention: FP046, FP047, FP050, FP061.
+
+use serde_json::Value;
 
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use crate::finding::Severity;
+use crate::keys;
+use crate::pod::Injection;
 use crate::rule::{Reason, RuleOutcome, Verdict};
+use crate::scope;
 
 /// Field for refusals that concern the pod as a whole.
 const POD: &str = "/spec";
@@ -11,6 +17,10 @@ const POD: &str = "/spec";
 const CONTAINERS: &str = "/spec/containers";
 /// Field for profiles, which a label selects.
 const LABELS: &str = "/metadata/labels";
+/// Group of the kinds whose operator deletes the pods.
+const RAY: &str = "ray.io";
+/// Endpoint of the proxy that terminates it.
+const QUIT: &str = "quitquitquit";
 
 /// FP046: a rule was refused. FP049 reports invalid fields, FP050 sidecars.
 pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -43,6 +53,33 @@ pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut Findin
     for note in rules.flat_map(|rule| &rule.notes) {
         findings.push(CONTAINERS, format!("the pod may never complete: {}", note.text));
     }
+}
+
+/// FP061: the pod opts out, so that nothing terminates its proxy.
+pub(super) fn opted_out(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, member, injection, rules, .. } = *context.input;
+    let opts_out = rules.iter().any(|rule| rule.reason == Reason::PodOptedOut);
+    let restart_policy = context.spec("restartPolicy").and_then(Value::as_str);
+    // The operator of Ray deletes the pods of its clusters, whatever they run.
+    let may_complete =
+        matches!(restart_policy, Some("Never" | "OnFailure")) && member.is_none_or(|member| member.kind.group != RAY);
+    let terminates_proxy =
+        || pod.containers().any(|container| container.command_line().any(|text| text.contains(QUIT)));
+    if !opts_out
+        || injection != Injection::Expected
+        || !may_complete
+        || pod.requests_native_sidecar()
+        || terminates_proxy()
+    {
+        return;
+    }
+    let is_certain = pod.annotation(keys::NATIVE_SIDECAR) == Some("false");
+    let (severity, sidecar) = if is_certain {
+        (Severity::Warning, "its classic sidecar keeps it running")
+    } else {
+        (Severity::Info, "a classic sidecar keeps it running")
+    };
+    findings.push_as(severity, LABELS, format!("{}={} excludes the pod: {sidecar}", keys::INJECT, scope::DISABLED));
 }
 
 /// FP047: the pod requests an adapter for which there is a profile, but selects none.

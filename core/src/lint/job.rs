@@ -1,6 +1,6 @@
 //! The pod as a member of its job: FP031.
 
-use super::JobContext;
+use super::LintInput;
 use super::context::CheckContext;
 use super::deviation::Deviation;
 use super::sink::FindingSink;
@@ -8,9 +8,7 @@ use crate::keys;
 
 /// FP031: the pods of one job have different fabric revisions.
 pub(super) fn mixed_revisions(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    if let Some(job) = context.input.job {
-        check_roles(job, context.input.role, findings);
-    }
+    compare_roles(context.input, findings);
     let Some(pin) = context.input.cluster.pin else { return };
     let has_gpu = context.containers.iter().any(|container| container.gpus.is_positive());
     let revision = context.input.pod.annotation(keys::FABRIC_REVISION);
@@ -26,10 +24,11 @@ pub(super) fn mixed_revisions(context: &CheckContext<'_>, findings: &mut Finding
     findings.push("/metadata/annotations/trainmesh.dev~1fabric-revision", message);
 }
 
-/// Runs FP031 for a role of a manifest: the profile is applied to a part of the roles only.
-pub(super) fn check_roles(job: &JobContext, role: Option<&str>, findings: &mut FindingSink<'_>) {
-    let Some(Deviation { role: deviating, message, severity, fix }) = &job.deviation else { return };
-    if role != Some(deviating) {
+/// Part of FP031: the profile is applied to a part of the roles of a manifest only.
+pub(super) fn compare_roles(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    let deviation = input.job.and_then(|job| job.deviation.as_ref());
+    let Some(Deviation { role, message, severity, fix }) = deviation else { return };
+    if input.role != Some(role) {
         return;
     }
     match fix {

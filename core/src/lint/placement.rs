@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::LintInput;
 use super::context::CheckContext;
 use super::rdma;
 use super::sink::FindingSink;
@@ -72,12 +73,7 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
 
 /// FP033: the scheduler may place the pods of one job on different instance types.
 pub(super) fn mixed_instance_types(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    if let Some(other) = context.input.job.and_then(|job| job.other_machines.as_ref())
-        && context.input.role == Some(&other.role)
-    {
-        let field = if context.spec("nodeSelector").is_some() { "/spec/nodeSelector" } else { "/spec/affinity" };
-        findings.push(field, other.message.as_str());
-    }
+    compare_roles(context.input, findings);
     if selects_nodes(context) {
         return;
     }
@@ -89,6 +85,16 @@ pub(super) fn mixed_instance_types(context: &CheckContext<'_>, findings: &mut Fi
             let types = Vec::from_iter(types).join(", ");
             findings.push("/spec/nodeSelector", format!("several instance types offer {adapter}: {types}"));
         }
+    }
+}
+
+/// Part of FP033: the roles of a manifest select different instance types.
+pub(super) fn compare_roles(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    let other = input.job.and_then(|job| job.other_machines.as_ref()).filter(|other| input.role == Some(&other.role));
+    if let Some(other) = other {
+        let has_selector = input.pod.spec().is_some_and(|spec| spec.contains_key("nodeSelector"));
+        let field = if has_selector { "/spec/nodeSelector" } else { "/spec/affinity" };
+        findings.push(field, other.message.as_str());
     }
 }
 

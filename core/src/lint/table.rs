@@ -60,8 +60,11 @@ pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 /// The check that also runs for the roles of a manifest, because the queue may be a label of the workload.
 pub const QUOTA: CheckId = CheckId::new(29);
 
-/// The check that also runs for the roles of a manifest.
+/// The check that also compares the fabrics of the roles of a manifest.
 pub const MIXED_FABRICS: CheckId = CheckId::new(31);
+
+/// The check that also compares the machines that the roles of a manifest select.
+pub const MIXED_MACHINES: CheckId = CheckId::new(33);
 
 /// The check that also runs for pods without a fabric.
 pub const OWN_KEYS: CheckId = CheckId::new(45);
@@ -77,6 +80,9 @@ pub const RUNNING_SIDECARS: CheckId = CheckId::new(50);
 
 /// The check that the webhook skips, because the rule `fabric` warns about unknown claims.
 pub const UNKNOWN_CLAIMS: CheckId = CheckId::new(51);
+
+/// The check that also runs for pods that opt out, which the webhook does not get.
+pub const OPTED_OUT: CheckId = CheckId::new(61);
 
 /// The check that also runs for the labels and annotations of a workload.
 pub const MISPLACED_KEYS: CheckId = CheckId::training(6);

@@ -10,10 +10,10 @@ use crate::finding::{self, Finding};
 use crate::gang::{GangView, GangWorkload};
 use crate::json;
 use crate::lint::{
-    DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OWN_KEYS, PatchedRole, QUOTA, UNKNOWN_CLAIMS,
-    lint_selected, mesh_findings, unknown_claims,
+    DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OPTED_OUT, OWN_KEYS, PatchedRole, QUOTA, UNKNOWN_CLAIMS,
+    different_roles, lint_selected, mesh_findings, unknown_claims,
 };
-use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate_and_apply};
+use crate::mutate::{Outcome, Reason, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload::RolePod;
@@ -103,8 +103,8 @@ impl Preview {
         job.with_decisions(&decided.collect::<Vec<_>>()).with_mesh(patched, facts.mesh)
     }
 
-    /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those about the mesh
-    /// and the quota.
+    /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those that compare its
+    /// roles, and those about the mesh and the quota. Also that about pods that opt out.
     pub(super) fn lint_in_job(
         &self,
         role: &RolePod,
@@ -117,10 +117,14 @@ impl Preview {
         let input = lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot);
         let input = LintInput { job: Some(job), role: Some(&role.name), rules: &outcome.rules, ..input };
         let mut findings = mesh_findings(&input, settings);
+        findings.extend(different_roles(&input, settings));
         // Without a patch, nothing is outside the quota.
         if !outcome.patch.is_empty() {
             findings.extend(lint_selected(&input, settings, |check| check == QUOTA));
             outcome.findings.retain(|finding| finding.code != QUOTA.code());
+        }
+        if outcome.rules.iter().any(|rule| rule.reason == Reason::PodOptedOut) {
+            findings.extend(lint_selected(&input, settings, |check| check == OPTED_OUT));
         }
         outcome.findings.extend(findings);
     }

@@ -8,7 +8,7 @@ use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{Check, checks, severity_letter};
 use trainmesh_core::mutate::{Reason, RuleId};
 
-use super::decisions::{with_running_sidecar, without_profile};
+use super::decisions::{opting_out, with_running_sidecar, without_profile};
 use super::scenario::{Scenario, env, pod};
 use super::services::{destination_rule, headless, peer_authentication, service};
 use super::training;
@@ -41,6 +41,7 @@ fn with_context(id: &str, text: &str) -> Scenario {
             scenario.refused(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?")
         }
         "FP050" if !text.contains("initContainers") => with_running_sidecar(scenario),
+        "FP061" => opting_out(scenario),
         "FP047" if !text.contains("trainmesh.dev/fabric") => without_profile(scenario),
         "FP048" => scenario.replicas(2).objects(&[
             "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: gpus}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}]}}}",

@@ -115,6 +115,45 @@ pub fn with_running_sidecar(scenario: Scenario) -> Scenario {
     scenario.decided_with(RuleId::TerminationManaged, Reason::SidecarNotTerminated, note)
 }
 
+/// Returns the scenario with the decision about a pod that opts out, in an injected namespace.
+pub fn opting_out(scenario: Scenario) -> Scenario {
+    let scenario = scenario.labelled("istio-injection", "enabled");
+    scenario.decided(RuleId::MeshHold, Verdict::Skipped, Reason::PodOptedOut, Reason::PodOptedOut.text())
+}
+
+/// Returns a pod with these annotations and fields of its spec.
+fn completing(annotations: &str, spec: &str) -> Scenario {
+    pod(&format!("{{metadata: {{annotations: {{{annotations}}}, labels: {{a: b}}}}, spec: {{{spec}}}}}"))
+}
+
+const TRAIN: &str = "restartPolicy: Never, containers: [{name: train}]";
+const MAY_RUN: Option<&str> =
+    Some("trainmesh.dev/inject=disabled excludes the pod: a classic sidecar keeps it running");
+
+#[rstest]
+#[case::never(opting_out(completing("", TRAIN)), MAY_RUN)]
+#[case::on_failure(opting_out(completing("", "restartPolicy: OnFailure, containers: [{name: train}]")), MAY_RUN)]
+#[case::classic(
+    opting_out(completing("sidecar.istio.io/nativeSidecar: 'false'", TRAIN)),
+    Some("trainmesh.dev/inject=disabled excludes the pod: its classic sidecar keeps it running")
+)]
+#[case::native(opting_out(completing("sidecar.istio.io/nativeSidecar: 'true'", TRAIN)), None)]
+#[case::always(opting_out(completing("", "restartPolicy: Always, containers: [{name: train}]")), None)]
+#[case::default_policy(opting_out(completing("", "containers: [{name: train}]")), None)]
+#[case::host_network(opting_out(completing("", &format!("hostNetwork: true, {TRAIN}"))), None)]
+#[case::not_injected(opting_out(completing("sidecar.istio.io/inject: 'false'", TRAIN)), None)]
+#[case::terminates(
+    opting_out(completing(
+        "",
+        "restartPolicy: Never, containers: [{name: train, command: [sh, -c, 'a; curl -XPOST localhost:15020/quitquitquit']}]"
+    )),
+    None
+)]
+#[case::opted_in(completing("", TRAIN).labelled("istio-injection", "enabled"), None)]
+fn fp061_pods_that_opt_out(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP061", scenario, expected);
+}
+
 #[rstest]
 #[case::keeps_running(
     with_running_sidecar(labeled("app: a")),

@@ -1,7 +1,7 @@
 //! Labels and annotations of trainmesh itself, and decisions of its rules.
 
 use super::super::{decisions, own_keys};
-use super::{Check, Example, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS};
+use super::{Check, Example, OPTED_OUT, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -106,5 +106,34 @@ spec:
 ",
         },
         run: decisions::running_sidecars,
+    },
+    Check {
+        id: OPTED_OUT,
+        severity: Severity::Info,
+        title: "a pod that opts out of trainmesh, but is injected",
+        why: "The controller does not terminate the proxy of a pod with the label trainmesh.dev/inject=disabled. A classic sidecar \
+              keeps the pod running after its main containers have completed, so that its job does not complete. With the \
+              annotation sidecar.istio.io/nativeSidecar=false this is a warning; otherwise Istio may inject a native sidecar, which \
+              Kubernetes terminates. Commands that call the proxy's quitquitquit endpoint are not reported.",
+        fix: "also label the pod sidecar.istio.io/inject=false, or remove the opt-out; docs/rollout.md shows how to keep the \
+              termination",
+        example: Example {
+            given: "the namespace has the label `istio-injection=enabled`",
+            wrong: r"metadata:
+  labels: {trainmesh.dev/inject: disabled}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: train
+",
+            fixed: r"metadata:
+  labels: {trainmesh.dev/inject: disabled, sidecar.istio.io/inject: 'false'}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: train
+",
+        },
+        run: decisions::opted_out,
     },
 ];

@@ -1,7 +1,7 @@
 //! Nodes and quotas that the pod depends on.
 
 use super::super::placement;
-use super::{Check, Example};
+use super::{Check, Example, MIXED_MACHINES};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
         run: placement::unavailable_adapter,
     },
     Check {
-        id: CheckId::new(33),
+        id: MIXED_MACHINES,
         severity: Severity::Warning,
         title: "pods that may run on different instance types",
         why: "Several instance types offer the adapter. In a job that spans them, the ranks have different numbers or \
