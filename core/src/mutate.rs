@@ -100,7 +100,7 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
             let patched = PatchedPod::new(pod, &patch, patched);
             (lint_patched_pod(&patched, &rules, snapshot), None, patched.into_known())
         }
-        Err(failure) => (lint_keys(Pod::new(pod), snapshot), Some(failure), None),
+        Err(failure) => (lint_keys(Pod::new(pod), &rules, snapshot), Some(failure), None),
     };
     let patch = match &failure {
         None => patch,
@@ -164,7 +164,7 @@ pub fn excluded(
 ) -> Outcome {
     let Draft { rules, warnings, .. } = skip_all(pod, exclusion.into());
     // Injection does not matter if the rules do not run.
-    let scope = KeyScope { rules_run: false, injection: Injection::Expected };
+    let scope = KeyScope { rules_run: false, reports_ports: false, injection: Injection::Expected };
     let findings = lint::keys_without_effect(pod, labels, scope, settings);
     Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }

@@ -86,6 +86,10 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
         (keys::SETTLE, _) if duration::parse(value).is_err() => {
             return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));
         }
+        (keys::MESH_PORTS, _) => {
+            parse_ports(value).err()?;
+            return Some(format!("{key}={} has no effect: expected ports such as 8080,6006", excerpt(value)));
+        }
         _ => return None,
     };
     // `disabled` on a namespace is redundant, but its intent is clear.
@@ -181,6 +185,21 @@ fn is_annotation(locations: &[Location]) -> bool {
 pub(crate) fn pod_map(key: &str) -> Option<&'static str> {
     let (_, locations) = KNOWN.iter().find(|(known, _)| *known == key)?;
     Some(if is_annotation(locations) { "annotations" } else { "labels" })
+}
+
+/// Parses the value of [`keys::MESH_PORTS`]. The error is the item that is no port.
+pub(crate) fn parse_ports(text: &str) -> Result<Vec<u16>, &str> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(|item| parse_port(item).filter(|port| *port > 0).ok_or(excerpt(item))).collect()
+}
+
+/// Parses a port. Istio ignores blanks around it.
+pub(crate) fn parse_port(text: &str) -> Option<u16> {
+    let text = text.trim();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
 }
 
 /// Truncates a user's text: annotations may be long, and would hide the rest of the message.

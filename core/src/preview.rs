@@ -127,6 +127,13 @@ impl Preview {
         &self.context
     }
 
+    /// Returns a message about each label that has no effect, of the labels of all namespaces that do not depend on the input.
+    #[must_use]
+    pub fn override_problems(&self) -> Vec<String> {
+        let labels = self.context.override_labels();
+        labels.map(|labels| namespace::label_problems(labels, &self.config.fabric)).unwrap_or_default()
+    }
+
     /// Takes the warnings about `document` as a whole, which do not depend on its pods: those about its text and its fields, and
     /// that it replaces another object of the input.
     pub fn take_warnings(&self, document: &mut Document) -> Vec<DocumentWarning> {

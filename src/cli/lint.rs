@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error, placeholder_note};
 use super::notes::Notes;
-use super::premise::{self, AssumedLabels, premise};
+use super::premise::{self, AssumedLabels, premise, warn_about_labels};
 use super::skipped_files::SkippedFiles;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
@@ -130,6 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
     let stderr = &mut stderr(ColorChoice::Auto);
+    warn_about_labels(&preview, stderr);
     let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
     if let Some(note) = placeholder_note(&lint_report.errors) {

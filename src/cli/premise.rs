@@ -1,23 +1,46 @@
 //! The namespace labels that a preview or lint assumes.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
-use trainmesh_core::preview::ManifestContext;
+use super::print_warning;
+use trainmesh_core::keys;
+use trainmesh_core::preview::{ManifestContext, Preview};
 
 /// Labels by namespace.
 pub(super) type AssumedLabels = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Describes where the labels of namespaces are from, and which labels are assumed for the others.
+/// Describes where the labels of namespaces are from, which labels are assumed for the others, and which flags add to all.
 pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> String {
+    let added = context.added_labels();
+    let without_added =
+        |labels: &BTreeMap<String, String>| list(labels.iter().filter(|(key, value)| added.get(*key) != Some(*value)));
+    let added: Vec<String> =
+        added.iter().map(|(key, value)| format!("; {key}={value} for all ({})", flag(key))).collect();
+    let added = added.concat();
     if let Some(labels) = context.override_labels() {
-        return format!("namespace labels: {} (--namespace-labels)", list(labels));
+        return format!("namespace labels: {} (--namespace-labels){added}", without_added(labels));
     }
     let (from, missing) = if from_cluster {
         ("the cluster's", "namespaces that do not exist")
     } else {
         ("those of the input's Namespaces", "other namespaces")
     };
-    format!("namespace labels: {from}; assumed for {missing}: {}", list(context.assumed_labels()))
+    let assumed = without_added(context.assumed_labels());
+    format!("namespace labels: {from}; assumed for {missing}: {assumed}{added}")
+}
+
+/// Returns the flag that adds the label `key`.
+fn flag(key: &str) -> &'static str {
+    if key == keys::GANG { "--gang" } else { "--fabric" }
+}
+
+/// Prints a warning about each label of `--namespace-labels` that has no effect. Like those of a Namespace in the input, they
+/// affect every pod, and a summary shows no findings.
+pub(super) fn warn_about_labels(preview: &Preview, stderr: &mut impl Write) {
+    for problem in preview.override_problems() {
+        print_warning(stderr, format_args!("--namespace-labels: {problem}"));
+    }
 }
 
 /// Records the labels of `namespace` if they are assumed.
@@ -28,9 +51,7 @@ pub(super) fn record(context: &ManifestContext, namespace: &str, assumed: &mut A
 }
 
 /// Lists labels as `--namespace-labels` takes them.
-fn list(labels: &BTreeMap<String, String>) -> String {
-    if labels.is_empty() {
-        return "none".to_owned();
-    }
-    labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+fn list<'a>(labels: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let labels: Vec<String> = labels.map(|(key, value)| format!("{key}={value}")).collect();
+    if labels.is_empty() { "none".to_owned() } else { labels.join(",") }
 }

@@ -125,6 +125,19 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
         ("warning", "did you mean disableCapture?"),
     ]
 )]
+#[case::line_of_a_gang_mode(
+    &job("", "", "").replace("  template:\n", "  template:\n    metadata:\n      labels:\n        trainmesh.dev/gang: vulcano\n"), &[],
+    &[
+        CHANGED,
+        ("refused", "stdin:8: Job default/a: gang UnknownGangMode: the label trainmesh.dev/gang has an unknown value: \"vulcano\": did you mean volcano?"),
+        ("unknown", "stdin:8: Job default/a: gang UnknownGangMode"),
+        ("warning", "did you mean volcano?"),
+    ]
+)]
+#[case::gang_mode_of_every_namespace(
+    &job("", "", ""), &["--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled,trainmesh.dev/gang=vulcano"],
+    &[CHANGED, ("refused", "UnknownGangMode"), ("unknown", "UnknownGangMode"), ("warning", "did you mean volcano?")]
+)]
 #[case::line_of_a_node_selector(
     &job("", "      nodeSelector:\n        node.kubernetes.io/instance-type: BM.GPU.H200.8\n", "        resources: {limits: {nvidia.com/gpu: 8}}\n"),
     &["--fabric", "oke-roce-vf-h100"],

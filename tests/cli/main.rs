@@ -37,6 +37,7 @@ mod live_pod;
 mod manifest_text;
 mod many_documents;
 mod mesh_checks;
+mod namespace_labels;
 mod nccl_table;
 mod no_cluster;
 mod partial_fabric;

@@ -13,6 +13,7 @@ use crate::json;
 use crate::keys;
 use crate::own_keys::{Location, excerpt, fabric_problem, problem};
 use crate::pod::{Container, ContainerKind, Injection, NotInjected, Pod};
+use crate::rule::{Reason, RuleOutcome};
 use crate::scope;
 
 /// Field of findings about the labels of the pod's namespace.
@@ -34,6 +35,8 @@ const MAX_NAMES: usize = 64;
 pub(crate) struct KeyScope {
     /// True if the rules run for the pod.
     pub(crate) rules_run: bool,
+    /// True if a rule reports the ports in [`keys::MESH_PORTS`].
+    pub(crate) reports_ports: bool,
     /// Sidecar injection that Istio performs for the pod.
     pub(crate) injection: Injection,
 }
@@ -48,7 +51,11 @@ struct Problem {
 /// FP045: a label or annotation that has no effect.
 pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let input = context.input;
-    let scope = KeyScope { rules_run: !input.is_excluded(), injection: input.injection };
+    let scope = KeyScope {
+        rules_run: !input.is_excluded(),
+        reports_ports: KeyScope::reports_ports(input.rules),
+        injection: input.injection,
+    };
     check(input.original, input.labels, scope, findings);
 }
 
@@ -139,13 +146,22 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
 }
 
 impl KeyScope {
-    /// Returns the problem of an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
-    /// refuses them with a warning, unless it does not run.
+    /// Returns true if one of `rules` reports the ports in [`keys::MESH_PORTS`].
+    pub(crate) fn reports_ports(rules: &[RuleOutcome]) -> bool {
+        rules.iter().any(|rule| rule.reason == Reason::MeshPortsInvalid)
+    }
+
+    /// Returns the problem of an entry. Unknown values of `mesh-traffic` and `gang` are left to their rules, which refuse them
+    /// with a warning, unless they do not run.
     fn problem(self, location: Location, key: &str, value: &str) -> Option<Problem> {
-        let is_traffic = key == keys::MESH_TRAFFIC && location != Location::PodAnnotation;
+        let is_label = location != Location::PodAnnotation;
+        let (is_traffic, is_gang) = (is_label && key == keys::MESH_TRAFFIC, is_label && key == keys::GANG);
+        if key == keys::MESH_PORTS && self.reports_ports {
+            return None;
+        }
         let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
-            None if is_traffic && self.rules_run => (None, None),
+            None if (is_traffic || is_gang) && self.rules_run => (None, None),
             None => (problem(location, key, value), None),
         };
         problem.map(|problem| Problem { message: format!("{} {problem}", location.name()), fix })

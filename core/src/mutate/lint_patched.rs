@@ -33,7 +33,7 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
             let is_selected = |check| !NOT_SELECTED.contains(&check) && !lint::MESH.contains(&check);
             lint::lint_selected(&input(), &fabric.lint, is_selected)
         } else {
-            lint_keys(original, snapshot)
+            lint_keys(original, rules, snapshot)
         };
     let may_be_rank = || workload::identify(original).is_some_and(workload::may_communicate);
     if (snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient)) && may_be_rank() {
@@ -44,9 +44,10 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
 }
 
 /// Checks the labels and annotations of trainmesh alone, which do not depend on the rest of the pod.
-pub(super) fn lint_keys(pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
+pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot<'_>) -> Vec<Finding> {
     let Snapshot { namespace, namespace_labels: labels, config, .. } = *snapshot;
-    let scope = KeyScope { rules_run: true, injection: predict_injection(pod, namespace, labels) };
+    let injection = predict_injection(pod, namespace, labels);
+    let scope = KeyScope { rules_run: true, reports_ports: KeyScope::reports_ports(rules), injection };
     lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)
 }
 

@@ -139,6 +139,20 @@ use crate::config::Configuration;
     "90",
     Some("trainmesh.dev/settle=90 has no effect: expected a duration such as 90s")
 )]
+#[case::ports(PodAnnotation, "trainmesh.dev/mesh-ports", "8080, 6006", None)]
+#[case::no_ports(PodAnnotation, "trainmesh.dev/mesh-ports", "", None)]
+#[case::no_port(
+    PodAnnotation,
+    "trainmesh.dev/mesh-ports",
+    "80,abc",
+    Some("trainmesh.dev/mesh-ports=80,abc has no effect: expected ports such as 8080,6006")
+)]
+#[case::ports_as_label(
+    PodLabel,
+    "trainmesh.dev/mesh-ports",
+    "abc",
+    Some("trainmesh.dev/mesh-ports has no effect here: it is an annotation of pods, set it in metadata.annotations")
+)]
 #[case::annotation_key(
     PodAnnotation,
     "trainmesh.dev/settled",

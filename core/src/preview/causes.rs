@@ -143,7 +143,7 @@ fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator
 
 /// Returns true if a pod selects a profile or mode that does not exist.
 fn is_unknown(reason: Reason) -> bool {
-    matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode)
+    matches!(reason, Reason::UnknownFabric | Reason::UnknownGangMode | Reason::UnknownTrafficMode)
 }
 
 /// Returns a cause with its position: `jobs/llama.yaml:7: PyTorchJob default/llama Worker: fabric UnknownFabric`.

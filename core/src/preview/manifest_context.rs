@@ -214,6 +214,12 @@ impl ManifestContext {
         self.override_labels.as_ref()
     }
 
+    /// Returns the labels that were added to every namespace.
+    #[must_use]
+    pub fn added_labels(&self) -> &BTreeMap<String, String> {
+        &self.extra_labels
+    }
+
     /// Returns the labels of namespaces that are not in the input.
     #[must_use]
     pub fn assumed_labels(&self) -> &BTreeMap<String, String> {

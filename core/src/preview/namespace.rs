@@ -1,5 +1,7 @@
 //! Labels and annotations of Namespaces in the input.
 
+use std::collections::BTreeMap;
+
 use super::manifest_context;
 use crate::config::Fabric;
 use crate::finding::{Finding, Severity};
@@ -11,8 +13,7 @@ use crate::manifest::{Document, DocumentWarning};
 pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<DocumentWarning> {
     let [labels, annotations] =
         ["labels", "annotations"].map(|map| manifest_context::metadata_map(&namespace.value, map));
-    let findings = namespace_keys_without_effect(&labels, &annotations, fabric).into_iter();
-    let shown = findings.filter(|finding| finding.severity <= Severity::Warning);
+    let shown = reported(&labels, &annotations, fabric);
     let warning = |finding: Finding| DocumentWarning {
         source: namespace.source.clone(),
         document: namespace.document,
@@ -20,5 +21,22 @@ pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<Docum
         check: Some(finding.code),
         message: format!("Namespace {}: {}", super::name_of(namespace), finding.message),
     };
-    shown.map(warning).collect()
+    let mut warnings: Vec<DocumentWarning> = shown.map(warning).collect();
+    warnings.sort_by_key(|warning| warning.line);
+    warnings
+}
+
+/// Returns a message about each of `labels`, those of all namespaces, that has no effect.
+pub(super) fn label_problems(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<String> {
+    reported(labels, &BTreeMap::new(), fabric).map(|finding| format!("{}: {}", finding.code, finding.message)).collect()
+}
+
+/// Returns the findings of FP045 that are reported as warnings.
+fn reported(
+    labels: &BTreeMap<String, String>,
+    annotations: &BTreeMap<String, String>,
+    fabric: &Fabric,
+) -> impl Iterator<Item = Finding> {
+    let findings = namespace_keys_without_effect(labels, annotations, fabric).into_iter();
+    findings.filter(|finding| finding.severity <= Severity::Warning)
 }

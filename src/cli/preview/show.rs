@@ -10,7 +10,7 @@ use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
 use super::super::notes::Notes;
 use super::super::output::Printer;
-use super::super::premise::{self, AssumedLabels, premise};
+use super::super::premise::{self, AssumedLabels, premise, warn_about_labels};
 use super::super::progress::Progress;
 use super::super::skipped_files::SkippedFiles;
 use super::super::terminal::stdout_layout;
@@ -55,6 +55,7 @@ pub(super) fn show(
     if arguments.summary || arguments.verbose && !arguments.output.is_text() {
         print_note(stderr, format_args!("{premise}"));
     }
+    warn_about_labels(preview, stderr);
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Some(premise) };
     let mut printer = (!arguments.summary).then(|| arguments.output.printer(color, options, preview));
     let mut shown = Shown::default();

@@ -188,7 +188,8 @@ fn a_scheduler_that_the_user_selects_is_kept() {
 #[case::pod_takes_precedence("koordinator", json!({"trainmesh.dev/gang": "none"}), "skipped GangOptedOut", &[])]
 #[case::pod("none", json!({"trainmesh.dev/gang": "koordinator"}), "applied GangJoined", &[])]
 #[case::namespace_opts_out("none", json!({}), "skipped GangOptedOut", &[])]
-#[case::unknown("vulcano", json!({}), "refused UnknownGangMode", &["label trainmesh.dev/gang has the unknown value \"vulcano\"", "did you mean volcano?"])]
+#[case::unknown("vulcano", json!({}), "refused UnknownGangMode", &["label trainmesh.dev/gang has the unknown value \"vulcano\": did you mean volcano?"])]
+#[case::distant("x", json!({}), "refused UnknownGangMode", &["label trainmesh.dev/gang has the unknown value \"x\""])]
 fn labels_select_the_mode(
     #[case] namespace: &str,
     #[case] labels: Value,

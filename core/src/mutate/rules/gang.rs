@@ -13,7 +13,7 @@ use crate::gang::key::{
     VOLCANO_GROUP, foreign_key, scheduler_name,
 };
 use crate::gang::{Gang, GangMode, UnknownGang, WorkloadLookup, gang_member};
-use crate::hint::one_of;
+use crate::hint::{nearest, one_of};
 use crate::keys;
 use crate::mutate::plan::spec_path;
 use crate::mutate::rules::managed::MANAGED;
@@ -37,11 +37,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         GangChoice::Unset => return RuleDecision::skipped(Reason::GangNotSelected),
         GangChoice::OptedOut => return RuleDecision::skipped(Reason::GangOptedOut),
         GangChoice::Mode(mode) => mode,
-        GangChoice::Unknown(name) => {
-            let problem = format!("{name:?}: expected {}", one_of(GangMode::names()));
-            let warning = format!("gang: label {} has the unknown value {name:?}", keys::GANG);
-            return RuleDecision::refused(Reason::UnknownGangMode, problem, warning);
-        }
+        GangChoice::Unknown(name) => return refuse_unknown_mode(context, name),
     };
     let Some(member) = gang_member(context.pod) else { return RuleDecision::skipped(Reason::NotInGang) };
     let mode = match resolve(context, selected) {
@@ -52,6 +48,20 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         Ok(decision) => decision,
         Err(decision) => *decision,
     }
+}
+
+fn refuse_unknown_mode(context: &RuleContext<'_>, name: &str) -> RuleDecision {
+    let warning = format!("gang: label {} has the unknown value {name:?}", keys::GANG);
+    let (problem, warning) = match nearest(name, GangMode::names()) {
+        Some(near) => {
+            let fix = format!("did you mean {near}?");
+            (format!("{name:?}: {fix}"), format!("{warning}: {fix}"))
+        }
+        None => (format!("{name:?}: expected {}", one_of(GangMode::names())), warning),
+    };
+    let mut decision = RuleDecision::refused(Reason::UnknownGangMode, problem, warning);
+    decision.field = context.pod.label(keys::GANG).map(|_| label_pointer(keys::GANG));
+    decision
 }
 
 /// Returns the mode that `auto` stands for.

@@ -5,7 +5,7 @@ use crate::cidr::Cidr;
 use crate::hint::one_of;
 use crate::keys;
 use crate::mutate::Reason;
-use crate::own_keys::excerpt;
+use crate::own_keys::{excerpt, parse_port};
 use crate::pod::Pod;
 
 /// Value with which an annotation selects everything.
@@ -54,13 +54,6 @@ impl<'a> CaptureAnnotations<'a> {
             excluded_ranges: list(pod, keys::EXCLUDE_OUTBOUND_RANGES, "a CIDR", Cidr::parse)?,
         })
     }
-}
-
-/// Parses a port. Istio ignores blanks around it.
-pub(super) fn parse_port(text: &str) -> Option<u16> {
-    let text = text.trim();
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_number)
 }
 
 fn selection<T>(

@@ -4,10 +4,10 @@
 use std::fmt;
 
 use super::Refusal;
-use super::annotations::{CaptureAnnotations, Selection, parse_port};
+use super::annotations::{CaptureAnnotations, Selection};
 use crate::keys;
 use crate::mutate::Reason;
-use crate::own_keys::excerpt;
+use crate::own_keys::parse_ports;
 use crate::pod::{ContainerKind, Pod};
 use crate::workload::{self, PodIdentity};
 
@@ -89,17 +89,11 @@ fn declared_ports(pod: Pod<'_>) -> impl Iterator<Item = u16> {
 
 /// Parses the annotation [`keys::MESH_PORTS`].
 fn mesh_ports(pod: Pod<'_>) -> Result<Vec<u16>, Refusal> {
-    let Some(text) = pod.annotation(keys::MESH_PORTS).filter(|text| !text.trim().is_empty()) else {
-        return Ok(Vec::new());
-    };
-    let item = |item| {
-        parse_port(item).filter(|port| *port > 0).ok_or_else(|| Refusal {
-            reason: Reason::MeshPortsInvalid,
-            detail: format!("{:?}: expected ports such as 8080,6006", excerpt(item)),
-            warning: format!("{} contains {:?}: expected ports", keys::MESH_PORTS, excerpt(item)),
-        })
-    };
-    text.split(',').map(item).collect()
+    parse_ports(pod.annotation(keys::MESH_PORTS).unwrap_or_default()).map_err(|item| Refusal {
+        reason: Reason::MeshPortsInvalid,
+        detail: format!("{item:?}: expected ports such as 8080,6006"),
+        warning: format!("{} contains {item:?}: expected ports", keys::MESH_PORTS),
+    })
 }
 
 fn short(key: &str) -> &str {

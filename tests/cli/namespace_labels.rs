@@ -1,0 +1,105 @@
+//! Labels of namespaces that have no effect, where the labels come from, and the opt-out of a pod.
+
+use rstest::rstest;
+use trainmesh_testing::cli::{assert_exit, trainmesh};
+
+const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: i}]}\n";
+
+#[rstest]
+#[case::preview(&["preview", "--summary"])]
+#[case::json(&["preview", "-o", "json"])]
+#[case::lint(&["lint", "--summary"])]
+fn labels_without_effect_in_the_flag_are_reported_once(#[case] command: &[&str]) {
+    let labels = "trainmesh.dev/injct=enabled,trainmesh.dev/fabric=eks-efaa,trainmesh.dev/gang=volcano";
+    let arguments = [command, &["-f", "-", "--namespace-labels", labels]].concat();
+    let run = trainmesh(&arguments, &format!("{POD}---\n{POD}"));
+    let warnings: Vec<&str> =
+        run.stderr.lines().filter(|line| line.starts_with("warning: --namespace-labels")).collect();
+    let expected = [
+        "warning: --namespace-labels: FP045: label trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?",
+        "warning: --namespace-labels: FP045: label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?",
+    ];
+    assert_eq!(warnings, expected, "{run:#?}");
+}
+
+#[rstest]
+#[case::gang("trainmesh.dev/gang=vulcano")]
+#[case::traffic("trainmesh.dev/mesh-traffic=drect")]
+#[case::fabric("trainmesh.dev/fabric=eks-efaa")]
+fn unknown_values_are_counted_alike(#[case] label: &str) {
+    let labels = format!("istio-injection=enabled,trainmesh.dev/inject=enabled,{label}");
+    let pod = POD.replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: 8}}");
+    let run = trainmesh(&["preview", "-f", "-", "--summary", "--namespace-labels", &labels], &pod);
+    assert!(run.stdout.contains("1 with a refused rule, 1 unknown or invalid"), "{run:#?}");
+}
+
+#[rstest]
+#[case::fabric(
+    &["--fabric", "tcp"],
+    "namespace labels: those of the input's Namespaces; assumed for other namespaces: \
+     istio-injection=enabled,trainmesh.dev/inject=enabled; trainmesh.dev/fabric=tcp for all (--fabric)"
+)]
+#[case::both(
+    &["--namespace-labels", "a=b", "--fabric", "tcp", "--gang", "native"],
+    "namespace labels: a=b (--namespace-labels); trainmesh.dev/fabric=tcp for all (--fabric); trainmesh.dev/gang=native for all (--gang)"
+)]
+#[case::only_the_flag(&["--namespace-labels", ""], "namespace labels: none (--namespace-labels)")]
+fn the_origin_of_labels_is_shown(#[case] arguments: &[&str], #[case] expected: &str) {
+    let run = trainmesh(&[&["preview", "-f", "-", "--summary"], arguments].concat(), POD);
+    assert!(run.stderr.lines().any(|line| line == format!("note: {expected}")), "{run:#?}");
+}
+
+#[test]
+fn warnings_about_a_namespace_are_in_the_order_of_its_lines() {
+    let namespace = "\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: default
+  annotations:
+    trainmesh.dev/fabric: tcp
+  labels:
+    trainmesh.dev/zone: a
+    trainmesh.dev/injct: enabled
+    istio-injection: enable
+";
+    let run = trainmesh(&["preview", "-f", "-", "--summary"], namespace);
+    let warnings = run.stderr.lines().filter(|line| line.starts_with("warning: "));
+    let lines: Vec<&str> = warnings.filter_map(|line| line.split(':').nth(2)).collect();
+    assert_eq!(
+        lines,
+        [" document 1, line 6", " document 1, line 8", " document 1, line 9", " document 1, line 10"],
+        "{run:#?}"
+    );
+}
+
+/// Without the mode `direct`, no rule reads the annotation.
+#[rstest]
+#[case::other_mode("leave", 1, &["FP045", "trainmesh.dev/mesh-ports=80,abc has no effect: expected ports such as 8080,6006"])]
+#[case::read("direct", 1, &["FP046", "MeshPortsInvalid"])]
+fn invalid_ports_are_reported_once(#[case] mode: &str, #[case] count: usize, #[case] parts: &[&str]) {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut config, b"config: {mesh: {podCIDRs: [10.244.0.0/16]}}\n").unwrap();
+    let job = format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: a}}\nspec: {{pytorchReplicaSpecs: {{Worker: {{replicas: 2, \
+         template: {{metadata: {{labels: {{trainmesh.dev/mesh-traffic: {mode}}}, annotations: {{trainmesh.dev/mesh-ports: '80,abc'}}}}, \
+         spec: {{containers: [{{name: pytorch, image: i}}]}}}}}}}}}}\n"
+    );
+    let run = trainmesh(&["lint", "-f", "-", "--config", config.path().to_str().unwrap()], &job);
+    assert_eq!(run.stdout.matches("FP04").count(), count, "{run:#?}");
+    assert!(parts.iter().all(|part| run.stdout.contains(part)), "{run:#?}");
+}
+
+/// The webhook does not get such a pod, so that only manifests show the problem.
+#[rstest]
+#[case::lint("lint")]
+#[case::preview("preview")]
+fn an_opted_out_pod_that_is_injected_is_reported(#[case] command: &str) {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {trainmesh.dev/inject: disabled}}\nspec: {restartPolicy: Never, \
+               containers: [{name: a, image: i}]}\n";
+    let run = trainmesh(&[command, "-f", "-"], pod);
+    let finding = "FP061 I trainmesh.dev/inject=disabled excludes the pod: a classic sidecar keeps it running";
+    assert_exit(&run, 0, &[finding], "");
+    let run = trainmesh(&[command, "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], pod);
+    assert!(!run.stdout.contains("FP061"), "{run:#?}");
+}
