@@ -84,6 +84,8 @@ pub enum DocumentPreview {
     },
     /// The document is a Namespace; contains warnings about its labels.
     Namespace(Vec<DocumentWarning>),
+    /// The document installs manifests that a controller renders, and that may create pods; contains the message.
+    Unrendered(String),
     /// The document creates no pods, or contains no pod template; contains the message.
     Skipped(String),
     /// The document may create pods, but its kind is not supported, and its pods cannot be shown; contains the message.

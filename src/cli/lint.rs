@@ -172,7 +172,7 @@ fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut 
         match previewed {
             Err(error) if lint_report.skipped.add(&error, verbose, stderr) => {}
             Err(error) => lint_report.errors.push(error),
-            Ok((document, DocumentPreview::Unsupported(reason))) => {
+            Ok((document, DocumentPreview::Unsupported(reason) | DocumentPreview::Unrendered(reason))) => {
                 lint_report.notes.add(reason, &document.source, document.line);
             }
             Ok((_, DocumentPreview::Namespace(warnings))) => lint_report.warnings.extend(warnings),

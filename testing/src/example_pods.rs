@@ -23,7 +23,10 @@ pub fn example_pods(examples: &Path) -> Vec<Value> {
     let previewed = documents.map(|document| preview.document(&document).expect("the examples have previews"));
     let pods = previewed.flat_map(|previewed| match previewed {
         DocumentPreview::Pods { reports, .. } => reports,
-        DocumentPreview::Namespace(_) | DocumentPreview::Skipped(_) | DocumentPreview::Unsupported(_) => Vec::new(),
+        DocumentPreview::Namespace(_)
+        | DocumentPreview::Unrendered(_)
+        | DocumentPreview::Skipped(_)
+        | DocumentPreview::Unsupported(_) => Vec::new(),
     });
     pods.map(|report| report.original).collect()
 }

@@ -19,6 +19,14 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::base_and_site(&[LIMITED, "config: {fabric: {default: mine}}"], 0, "0.yaml, ", "")]
 #[case::site_alone(&["config: {fabric: {default: mine}}"], 2, "", "0.yaml:1: config.fabric.default")]
 #[case::file_of_each_problem(&["config: {mesh: {hold: 1}}", "\nconfig: {mesh: {enabled: 1}}"], 2, "", "1.yaml:2: config.mesh.enabled")]
+#[case::argo_cd(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {helm: {valuesObject: {config: {}}}}}"], 2, "",
+    "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.source.helm.valuesObject as a file of their own"
+)]
+#[case::flux(
+    &["apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {values: {config: {}}}"], 2, "",
+    "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.values as a file of their own"
+)]
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]

@@ -49,6 +49,20 @@ fn copy(api_version: &str, kind: &str) -> String {
     ],
     "note: stdin:1: SwarmJob: generic: the labels and the environment that its operator adds are not shown\n"
 )]
+#[case::rendered(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {chart: a}}\n",
+    0,
+    &[],
+    "note: stdin:1: Application: the manifests that it installs are not in the input: render them first, for example with helm template\n"
+)]
+#[case::rendered_in_lint(
+    &["lint", "-f", "-"],
+    "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {chart: {}}\n",
+    0,
+    &[],
+    "note: stdin:1: HelmRelease: the manifests that it installs are not in the input: render them first, for example with helm template\n"
+)]
 #[case::exit_code(&["preview", "-f", "-", "--exit-code"], JOB, 1, &[], "")]
 #[case::unknown_no_longer(&["preview", "-f", "-", "--fail-on", "unknown"], JOB, 0, &[], "")]
 #[case::role(&["preview", "-f", "-", "--role", "spec.roles[1].podTemplate", "-o", "patch"], JOB, 0, &["\"op\": \"add\""], "")]

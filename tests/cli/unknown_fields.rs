@@ -212,3 +212,12 @@ fn unknown_names_are_reported(
     let words: Vec<&str> = command.split_whitespace().collect();
     assert_exit(&trainmesh(&words, input), code, stdout, stderr);
 }
+
+/// The training-operator rejects the replica type, so that it is no field without effect.
+#[test]
+fn a_rejected_replica_type_has_one_message() {
+    let job = operator("MPIJob", "kubeflow.org/v1", "mpiReplicaSpecs: {Launcher: {TEMPLATE}, Workers: {TEMPLATE}}");
+    let run = trainmesh(&["preview", "-f", "-", "--summary"], &job);
+    assert_exit(&run, 2, &[], "spec.mpiReplicaSpecs.Workers is an unknown replica type: expected Launcher or Worker");
+    assert!(!run.stderr.contains("FP049"), "{run:#?}");
+}

@@ -15,6 +15,11 @@ pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 pub const KIND: &str = "TrainmeshConfiguration";
 /// Key of the configuration in the `ConfigMap`.
 pub(super) const CONFIG_MAP_KEY: &str = "config.yaml";
+/// Objects that install a chart: API group, kind, and the path of the values.
+const RELEASES: [(&str, &str, &str); 2] = [
+    ("argoproj.io", "Application", "spec.source.helm.valuesObject"),
+    ("helm.toolkit.fluxcd.io", "HelmRelease", "spec.values"),
+];
 
 /// Configuration of trainmesh. Absent and null fields have their default values.
 #[derive(Serialize)]
@@ -52,11 +57,25 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     if is_values(root) {
         return read_values(root);
     }
+    if let Some(problem) = values_in_release(root) {
+        return Err(vec![problem]);
+    }
     read_root(root, |fields| {
         fields.require_constant("apiVersion", API_VERSION);
         fields.require_constant("kind", KIND);
         Configuration::read(fields)
     })
+}
+
+/// Returns the problem of an object of Argo CD or Flux, which contains values of the chart.
+fn values_in_release(root: Node<'_>) -> Option<Problem> {
+    let api_version = root.get("apiVersion")?.value.as_str()?;
+    let kind = root.get("kind")?;
+    let (_, _, path) = RELEASES
+        .into_iter()
+        .find(|(group, name, _)| api_version.split('/').next() == Some(*group) && kind.value.as_str() == Some(*name))?;
+    let message = format!("expected a configuration or Helm values: pass the values in {path} as a file of their own");
+    Some(Problem { line: Some(kind.line), field: "kind".to_owned(), message })
 }
 
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {

@@ -40,8 +40,7 @@ pub(super) const POD_SPEC: &str = "PodSpec";
 
 /// Returns the fields of `spec` of a kind, and their values, that are similar to a known one, with their paths.
 pub(super) fn misspelled<'a>(api_version: &str, kind: &str, object: &'a Value) -> Vec<Found<'a>> {
-    let group = api_version.split('/').next().unwrap_or_default();
-    let Some(fields) = table::spec_of(group, kind) else { return Vec::new() };
+    let Some(fields) = table::spec_of(api_version, kind) else { return Vec::new() };
     let mut found = Vec::new();
     if let Some(spec) = object.get("spec") {
         check_object(fields, spec, &mut vec![Step::Key("spec")], &mut found);

@@ -7,6 +7,14 @@ use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, na
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
 
+/// Kinds of Argo CD and Flux whose controllers render the manifests of pods: API group and kind.
+const RENDERED: [(&str, &str); 4] = [
+    ("argoproj.io", "Application"),
+    ("argoproj.io", "ApplicationSet"),
+    ("helm.toolkit.fluxcd.io", "HelmRelease"),
+    ("kustomize.toolkit.fluxcd.io", "Kustomization"),
+];
+
 impl Preview {
     /// Previews a document whose kind is not in [`workload::KINDS`]: shows the pod templates that it contains, if any.
     pub(super) fn unknown_kind(
@@ -58,6 +66,12 @@ impl Preview {
         if let Some(Request { path, resource }) = requests::outside_templates(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!(
                 "{name} is not supported: {path} requests {resource} outside a pod template, so that its pods are not shown"
+            )));
+        }
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        if RENDERED.contains(&(group, kind)) {
+            return Ok(DocumentPreview::Unrendered(format!(
+                "{kind}: the manifests that it installs are not in the input: render them first, for example with helm template"
             )));
         }
         let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);

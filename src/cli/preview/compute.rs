@@ -30,6 +30,8 @@ pub(super) struct PreviewedDocument {
 pub(super) enum Content {
     /// The document is a Namespace; contains warnings about its labels.
     Namespace(Vec<DocumentWarning>),
+    /// The document installs manifests that are not in the input; contains its source and line, and a note.
+    Unrendered(Arc<str>, u64, String),
     /// The document creates no pods; contains its position and the reason.
     Skipped(String),
     /// The document may create pods that cannot be shown; contains its source, and a message with its position.
@@ -62,6 +64,7 @@ impl Computation<'_> {
         let warnings = self.preview.take_warnings(&mut document);
         let content = self.preview.document(&document).map(|preview| match preview {
             DocumentPreview::Namespace(warnings) => Content::Namespace(warnings),
+            DocumentPreview::Unrendered(note) => Content::Unrendered(Arc::clone(&document.source), document.line, note),
             DocumentPreview::Skipped(reason) => Content::Skipped(with_position(&document, &reason)),
             DocumentPreview::Unsupported(what) => {
                 Content::Unsupported(Arc::clone(&document.source), with_position(&document, &what))

@@ -82,6 +82,7 @@ pub(super) fn show(
                         shown.add_warning(arguments, warning, stderr);
                     }
                 }
+                Ok(Content::Unrendered(source, number, note)) => shown.notes.add(note, &source, number),
                 Ok(Content::Skipped(reason)) => {
                     if arguments.verbose {
                         print_note(stderr, format_args!("{reason}"));

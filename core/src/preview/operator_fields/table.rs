@@ -11,9 +11,11 @@ use super::{Fields, Shape};
 
 const TEMPLATE: (&str, Shape) = ("template", Shape::PodTemplate);
 
-/// Returns the fields of `spec` of `kind` in an API group; `None` for a kind without a table.
-pub(super) fn spec_of(group: &str, kind: &str) -> Option<&'static Fields> {
+/// Returns the fields of `spec` of a kind; `None` for a kind without a table.
+pub(super) fn spec_of(api_version: &str, kind: &str) -> Option<&'static Fields> {
+    let group = api_version.split('/').next().unwrap_or_default();
     Some(match (group, kind) {
+        ("kubeflow.org", "MPIJob") if api_version == "kubeflow.org/v1" => &kubeflow::MPI_V1,
         ("kubeflow.org", "PyTorchJob") => &kubeflow::PYTORCH,
         ("kubeflow.org", "TFJob") => &kubeflow::TENSORFLOW,
         ("kubeflow.org", "XGBoostJob") => &kubeflow::XGBOOST,

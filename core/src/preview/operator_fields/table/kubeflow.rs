@@ -71,28 +71,33 @@ pub(super) static JAX: Fields = Fields {
     names: &["runPolicy", "jaxReplicaSpecs"],
     nested: &[RUN, ("jaxReplicaSpecs", Shape::Each(&REPLICAS))],
 };
-/// The operator ignores other replica types.
+/// The operator of version 2 ignores other replica types.
 static MPI_ROLES: Fields = Fields {
     owner: "MPIJob",
     names: &["Launcher", "Worker"],
     nested: &[("Launcher", Shape::Object(&REPLICAS)), ("Worker", Shape::Object(&REPLICAS))],
 };
+const MPI_FIELDS: &[&str] = &[
+    "slotsPerWorker",
+    "runLauncherAsWorker",
+    "runPolicy",
+    "mpiReplicaSpecs",
+    "sshAuthMountPath",
+    "launcherCreationPolicy",
+    "mpiImplementation",
+    "cleanPodPolicy",
+    "mainContainer",
+];
+/// Version 2.
 pub(super) static MPI: Fields = Fields {
     owner: "MPIJobSpec",
-    names: &[
-        "slotsPerWorker",
-        "runLauncherAsWorker",
-        "runPolicy",
-        "mpiReplicaSpecs",
-        "sshAuthMountPath",
-        "launcherCreationPolicy",
-        "mpiImplementation",
-        "cleanPodPolicy",
-        "mainContainer",
-    ],
+    names: MPI_FIELDS,
     nested: &[
         RUN,
         ("launcherCreationPolicy", Shape::OneOf(&["AtStartup", "WaitForWorkersReady"])),
         ("mpiReplicaSpecs", Shape::Object(&MPI_ROLES)),
     ],
 };
+/// Version 1, whose operator rejects other replica types: they are errors.
+pub(super) static MPI_V1: Fields =
+    Fields { owner: "MPIJobSpec", names: MPI_FIELDS, nested: &[RUN, ("mpiReplicaSpecs", Shape::Each(&REPLICAS))] };
