@@ -37,7 +37,7 @@ pub(super) struct InputArguments {
     /// Process directories recursively, except hidden ones
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Leave out files and subdirectories of directories, with patterns as in .gitignore; can be repeated
+    /// Leave out files and subdirectories of directories, with patterns as in .gitignore, but without `!`; can be repeated
     #[arg(long, value_name = "GLOB", value_parser = Pattern::parse, conflicts_with = "kustomize")]
     exclude: Vec<Pattern>,
     /// Replace ${NAME} and $NAME in the manifests, as envsubst does for this name only; can be repeated

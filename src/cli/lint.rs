@@ -45,7 +45,7 @@ Examples:
   trainmesh lint -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
 
   # Check the templates of a Helm chart
-  helm template train charts/train | trainmesh lint -f - -n team-a
+  helm template train charts/train -n team-a | trainmesh lint -f - -n team-a
 
   # Count the findings of each check
   trainmesh lint -f jobs/ -R --summary

@@ -63,7 +63,7 @@ Examples:
   trainmesh preview -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
 
   # Preview the templates of a Helm chart
-  helm template train charts/train | trainmesh preview -f - -n team-a
+  helm template train charts/train -n team-a | trainmesh preview -f - -n team-a
 
   # Preview a repository without its vendored files
   trainmesh preview -f . -R --exclude vendor --summary

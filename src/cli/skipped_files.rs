@@ -46,7 +46,9 @@ fn text(reason: SkippedFile, count: usize) -> String {
         SkippedFile::KustomizePatch if count == 1 => "1 patch of a kustomization".to_owned(),
         SkippedFile::KustomizePatch => format!("{count} patches of kustomizations"),
         SkippedFile::HelmTemplate => {
-            format!("{count} Helm template{plural} (render with `helm template NAME CHART`, and pipe to `-f -`)")
+            format!(
+                "{count} Helm template{plural} (render with `helm template NAME CHART -n NAMESPACE`, and pipe to `-f -`)"
+            )
         }
     }
 }

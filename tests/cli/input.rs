@@ -140,7 +140,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
     0,
     &["1 role: 1 changed\n"],
     "note: skipped 10 files that are not manifests: 6 without apiVersion and kind, 1 kustomization (render with -k), 3 Helm templates (render \
-     with `helm template NAME CHART`, and pipe to `-f -`); -v lists them\n"
+     with `helm template NAME CHART -n NAMESPACE`, and pipe to `-f -`); -v lists them\n"
 )]
 #[case::skipped_by_lint("lint -f . -R", 0, &["roles: 1; E: 0, W: 0, I: 0\n"], "note: skipped 10 files")]
 #[case::listed("preview -f . -R --summary -v", 0, &[], "note: ./chart/values.yaml: skipped: not a Kubernetes object")]
@@ -153,7 +153,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::not_recursive("preview -f jobs --summary", 0, &["1 role"], "skipped 3 files that are not manifests: 2 without")]
 #[case::named_values("preview -f jobs/values.yaml", 2, &[], "not a Kubernetes object: it has no `apiVersion` and no `kind`")]
 #[case::named_kustomization("preview -f jobs/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]
-#[case::named_template("lint -f template.yaml", 2, &[], "; a Helm template: render the chart with `helm template NAME CHART`, and pipe it to `-f -`\n")]
+#[case::named_template("lint -f template.yaml", 2, &[], "; a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`, and pipe it to `-f -`\n")]
 #[case::templates_of_a_chart("lint -f chart/templates", 0, &["roles: 0"], "skipped 1 file that is not a manifest: 1 Helm template")]
 #[case::hidden_directory_is_read_if_named("preview -f .github -R", 2, &[], ".github/workflows/ci.yaml: document 1, line")]
 fn files_of_a_repository_that_are_not_manifests_are_skipped(

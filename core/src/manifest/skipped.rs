@@ -38,9 +38,9 @@ impl SkippedFile {
         match self {
             Self::NoObject | Self::KustomizePatch => None,
             Self::Kustomization => Some("a kustomization: render its directory with -k"),
-            Self::HelmTemplate => {
-                Some("a Helm template: render the chart with `helm template NAME CHART`, and pipe it to `-f -`")
-            }
+            Self::HelmTemplate => Some(
+                "a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`, and pipe it to `-f -`",
+            ),
         }
     }
 }

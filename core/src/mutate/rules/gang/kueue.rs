@@ -41,8 +41,8 @@ pub(super) fn decide(member: PodIdentity<'_>, queue: Option<NamedQueue<'_>>) -> 
     let decision = RuleDecision::skipped(Reason::GangLeftToKueue);
     let of_queue = queue.and_then(|queue| integration(queue.group, queue.kind));
     let Some(integration) = of_queue.or_else(|| integration(kind.group, kind.kind)) else {
-        let warning = format!("gang kueue: Kueue has no integration for a {}", kind.kind);
-        return decision.with_detail(format!("it has no integration for a {}", kind.kind)).with_warning(warning);
+        let warning = format!("gang kueue: Kueue has no integration for {}", kind.kind);
+        return decision.with_detail(format!("it has no integration for {}", kind.kind)).with_warning(warning);
     };
     if let Some(queue) = queue {
         return decision.with_detail(format!("queue {}: Kueue needs its integration {integration}", queue.name));
