@@ -3,6 +3,7 @@
 mod bounds;
 mod changes;
 mod crash;
+mod ended;
 mod events;
 mod fabric;
 mod inventory;

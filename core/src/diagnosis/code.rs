@@ -97,6 +97,10 @@ codes! {
         AcceleratorUnhealthy => "a node with pods of the job reports an unhealthy accelerator",
         /// `spec.suspend`.
         JobSuspended => "the job is suspended, so it has no pods",
+        /// The condition `Failed`.
+        JobFailed => "the job has failed: the finding shows which pod failed first",
+        /// No condition `Failed`.
+        FailureUnreported => "all pods of a job have failed, and its operator neither replaces them nor reports that the job has failed",
         /// The quota is reserved.
         QuotaHeld => "Kueue reserves quota for a job that has no pods",
 
@@ -167,7 +171,7 @@ codes! {
         FabricRefused => "a fabric profile was refused for a pod, so that it got no RDMA device from trainmesh, and NCCL may use TCP",
 
         /// `Using network Socket`, though the pod requests RDMA.
-        RankOnTcp => "a rank uses TCP although it requests RDMA, so all ranks wait for the slowest connection",
+        RankOnTcp => "a rank uses TCP although it requests RDMA, so all ranks wait for the slowest connection, or cannot connect to it over RDMA",
         /// `dlopen` failed.
         LibibverbsMissing => "a rank cannot load libibverbs, so NCCL uses TCP although the pod requests RDMA",
         /// No network in common.

@@ -120,6 +120,11 @@ impl<'a> Context<'a> {
         first(self.events.get(&("Pod", &*pod.namespace, &*pod.name)), MAX_EVENTS)
     }
 
+    /// Returns the events of a `PodGroup`.
+    pub(super) fn group_events<'b>(&'b self, group: &'b PodGroupRecord) -> &'b [&'b EventRecord] {
+        first(self.events.get(&("PodGroup", &*group.namespace, &*group.name)), MAX_EVENTS)
+    }
+
     /// Returns the events of a node.
     pub(super) fn node_events<'b>(&'b self, node: &'b str) -> &'b [&'b EventRecord] {
         first(self.events.get(&("Node", "", node)), MAX_EVENTS)

@@ -6,6 +6,7 @@ mod crash;
 mod creation;
 mod deadlock;
 mod disruption;
+mod ended;
 mod failure;
 mod gates;
 mod missing;
@@ -21,7 +22,7 @@ use super::context::{Context, JobCheck};
 use super::{Diagnosis, job::Job};
 
 /// The checks of one workload.
-const JOB_CHECKS: [JobCheck; 14] = [
+const JOB_CHECKS: [JobCheck; 15] = [
     start::check_images,
     start::check_creation,
     not_started::check,
@@ -36,6 +37,7 @@ const JOB_CHECKS: [JobCheck; 14] = [
     disruption::check,
     accelerators::check,
     queue::check,
+    ended::check,
 ];
 
 /// Checks a workload.

@@ -120,16 +120,22 @@ recoveries! {
     QueueWaits => Unknown, "a job waits in a queue of Kueue", "Kueue admits it when quota becomes free";
     /// Not a question of quota.
     QueueInadmissible => No, "Kueue cannot admit a job, for another reason than quota", "its queue, the ClusterQueue or the job needs a change";
+    /// Whatever quota is free.
+    QuotaTooSmall => No, "a job requests more than the quota of its queue in Kueue", "Kueue never admits it: the job or the quota needs a change";
     /// Kueue puts it back.
     QueueRequeued => Yes, "Kueue evicted a job and put it back into the queue", "Kueue admits it again when quota becomes free";
     /// Somebody has to activate it.
     QueueDeactivated => No, "the Workload of Kueue was deactivated", "it needs spec.active: true";
     /// By a person or a controller.
     SuspendedByUser => No, "a job without a queue is suspended", "somebody has to resume it";
+    /// Nobody starts it again.
+    JobEnded => No, "a job has failed", "somebody has to correct the cause and create it again";
+    /// The operator may not run.
+    EndUnreported => Unknown, "all pods of a job have failed, and its end is not reported or not known", "its operator replaces the pods or reports the failure, if it runs";
     /// The job has no pods.
     QuotaIdle => Unknown, "Kueue admitted a job that has no pods", "the job's controller may still create them";
     /// Nobody terminates it.
-    SidecarRuns => No, "the main containers have finished and a sidecar runs", "nothing terminates it: the controller of trainmesh would have within seconds";
+    SidecarRuns => No, "the main containers have finished and a sidecar runs", "nothing terminates it: in an enabled namespace, the controller of trainmesh would have within seconds";
     /// A method that is disabled, or none.
     SidecarBlocked => No, "the main containers have finished and a sidecar runs that trainmesh does not terminate", "its method is disabled or not known, or the kubelet would restart it";
     /// The kubelet does not restart it.

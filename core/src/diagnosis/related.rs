@@ -47,6 +47,7 @@ impl RelatedObjects {
                 DiagnosisCode::LauncherAwaitsGang,
                 DiagnosisCode::RankMissing,
                 DiagnosisCode::JobSuspended,
+                DiagnosisCode::FailureUnreported,
                 DiagnosisCode::InjectionKeyOnWorkload,
             ],
             Self::ResourceClaims => &[DiagnosisCode::ClaimNotAllocated],

@@ -27,7 +27,7 @@ pub(super) mod transport;
 pub(super) mod usage;
 pub(super) mod workload;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -66,8 +66,8 @@ pub struct ClusterSnapshot {
     pub(super) workloads: Vec<WorkloadRecord>,
     pub(super) events: Vec<EventRecord>,
     pub(super) nodes: Vec<Arc<NodeRecord>>,
-    /// Namespaces in which trainmesh is enabled.
-    pub(super) enabled_namespaces: BTreeSet<Box<str>>,
+    /// Namespaces, and whether trainmesh is enabled in them.
+    pub(super) namespaces: BTreeMap<Box<str>, bool>,
     pub(super) services: Vec<ServiceRecord>,
     pub(super) claims: Vec<ClaimRecord>,
     pub(super) peer_authentications: Vec<PeerAuthenticationRecord>,
@@ -146,7 +146,7 @@ impl ClusterSnapshot {
             workloads: Vec::new(),
             events: Vec::new(),
             nodes: Vec::new(),
-            enabled_namespaces: BTreeSet::new(),
+            namespaces: BTreeMap::new(),
             services: Vec::new(),
             claims: Vec::new(),
             peer_authentications: Vec::new(),
@@ -210,9 +210,8 @@ impl ClusterSnapshot {
                 Some(ObjectKind::Node)
             }
             ("", "Namespace") => {
-                if object.pointer(INJECT_LABEL).and_then(Value::as_str) == Some("enabled") {
-                    self.enabled_namespaces.extend(name(object, "/metadata/name"));
-                }
+                let is_enabled = object.pointer(INJECT_LABEL).and_then(Value::as_str) == Some("enabled");
+                self.namespaces.extend(name(object, "/metadata/name").map(|name| (name, is_enabled)));
                 None
             }
             ("", "Service") => {
@@ -291,6 +290,12 @@ impl ClusterSnapshot {
     #[must_use]
     pub fn has_pods(&self) -> bool {
         !self.pods.is_empty()
+    }
+
+    /// Returns true if Kueue has admitted a job that has not finished.
+    #[must_use]
+    pub fn holds_quota(&self) -> bool {
+        self.queue_workloads.iter().any(QueueRecord::holds_quota)
     }
 
     /// Returns the number of objects that the input contains repeatedly, in other or the same versions.

@@ -52,10 +52,14 @@ fn labels(labels: Value) -> Value {
 }
 
 #[rstest]
-#[case::not_installed(json!({}), namespace("disabled"), "install trainmesh's controller")]
+#[case::not_installed(json!({}), with(namespace("enabled"), json!({"metadata": {"name": "team-b"}})), "install trainmesh's controller")]
 #[case::excluded(labels(json!({"trainmesh.dev/inject": "disabled"})), namespace("enabled"), "the label trainmesh.dev/inject=disabled excludes the pod")]
 #[case::enabled_namespace(json!({}), namespace("enabled"), "the controller of trainmesh should have terminated it")]
-#[case::managed(labels(json!({"trainmesh.dev/managed": "true"})), namespace("disabled"), "the controller of trainmesh should have terminated it")]
+#[case::managed(labels(json!({"trainmesh.dev/managed": "true"})), namespace("enabled"), "the controller of trainmesh should have terminated it")]
+#[case::managed_in_an_unknown_namespace(labels(json!({"trainmesh.dev/managed": "true"})), with(namespace("enabled"), json!({"metadata": {"name": "team-b"}})), "the controller of trainmesh should have terminated it")]
+#[case::managed_before(labels(json!({"trainmesh.dev/managed": "true"})), namespace("disabled"), "the controller of trainmesh terminates sidecars only in namespaces with the label")]
+#[case::managed_before_audit(labels(json!({"trainmesh.dev/managed": "true"})), namespace("audit"), "the controller of trainmesh terminates sidecars only in namespaces with the label")]
+#[case::without_a_label(labels(json!({"trainmesh.dev/managed": "true"})), with(namespace("audit"), json!({"metadata": {"labels": null}})), "the controller of trainmesh terminates sidecars only in namespaces with the label")]
 fn fixes_for_a_sidecar(#[case] patch: Value, #[case] namespace: Value, #[case] fix: &str) {
     let pod = with(injected([terminated(0, 60), running(true, 600)]), patch);
     let found = report(&[pod, namespace]).diagnoses.remove(0);

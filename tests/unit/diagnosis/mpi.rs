@@ -91,7 +91,7 @@ fn condition(kind: &str, seconds: i64) -> Value {
 #[rstest]
 #[case::launcher(job_with(0, launcher_finished(120)), &["W WorkersLeft no"])]
 #[case::a_moment(job_with(0, launcher_finished(119)), &[])]
-#[case::failed(job_with(3, condition("Failed", 120)), &["W WorkersLeft no"])]
+#[case::failed(job_with(3, condition("Failed", 120)), &["W WorkersLeft no", "I JobFailed no"])]
 #[case::running(job_with(3, condition("Running", 600)), &[])]
 fn workers_after_the_launcher(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
@@ -151,7 +151,7 @@ fn the_attempts_of_a_launcher_are_counted() {
 fn a_finished_job_has_no_failed_launcher() {
     let mut objects = with_launchers(vec![failed_launcher(0, 600)], vec![launcher_job(7, true)]);
     objects[3] = with(objects[3].clone(), condition("Failed", 600));
-    check(&objects, &["W WorkersLeft no"]);
+    check(&objects, &["W WorkersLeft no", "I JobFailed no"]);
 }
 
 /// Two workers without nodes for 5 minutes wait for a gang, and there is no launcher.

@@ -63,6 +63,17 @@ fn disruption(status: &str) -> Value {
     json!({"status": {"phase": "Failed", "conditions": [condition]}})
 }
 
+/// No priority class keeps a node from being shut down.
+#[rstest]
+#[case::shutdown("TerminationByKubelet", "read the message: for a node that is shut down")]
+#[case::preemption("PreemptionByScheduler", "protect training pods with a priority class")]
+fn fixes_for_an_eviction(#[case] reason: &str, #[case] fix: &str) {
+    let mut patch = disruption("True");
+    patch["status"]["conditions"][0]["reason"] = reason.into();
+    let found = report(&job_with(2, patch)).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
 fn rejection(reason: &str) -> Value {
     json!({"status": {"phase": "Failed", "reason": reason, "containerStatuses": null,
         "message": "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"}})
@@ -126,6 +137,8 @@ const UNHEALTHY: &[&str] = &["E AcceleratorUnhealthy no"];
 
 #[rstest]
 #[case::xid(with_condition("XidCriticalError", "True"), UNHEALTHY)]
+#[case::eks(with_condition("AcceleratedHardwareReady", "False"), UNHEALTHY)]
+#[case::eks_healthy(with_condition("AcceleratedHardwareReady", "True"), &[])]
 #[case::gpu(with_condition("GpuProblem", "True"), UNHEALTHY)]
 #[case::healthy_name(with_condition("GPUHealthy", "False"), UNHEALTHY)]
 #[case::unhealthy_name(with_condition("GpuUnhealthy", "True"), UNHEALTHY)]

@@ -42,11 +42,46 @@ fn cron_job() -> Value {
 #[case::deactivated(vec![suspended(true), workload(false, json!([]))], &["W JobSuspended no"])]
 #[case::not_suspended(vec![pytorchjob(1)], &[])]
 #[case::succeeded(vec![with(suspended(false), finished("Succeeded"))], &[])]
-#[case::failed(vec![with(suspended(true), finished("Failed"))], &[])]
+#[case::failed(vec![with(suspended(true), finished("Failed"))], &["I JobFailed no"])]
 #[case::not_succeeded(vec![with(suspended(false), finished("Running"))], &["W JobSuspended no"])]
 #[case::schedule(vec![cron_job()], &[])]
 fn suspension(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+/// A Workload without quota, for this reason and message.
+fn pending(reason: &str, message: &str) -> Value {
+    let condition = with(condition("QuotaReserved", "False", reason, START), json!({"message": message}));
+    workload(true, json!([condition]))
+}
+
+const ABOVE: &str = "couldn't assign flavors to pod set worker: insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (32 > 16)";
+const ABOVE_WITH_OTHERS: &str = "couldn't assign flavors to pod set worker: insufficient quota for nvidia.com/gpu in flavor h100, previously considered podsets requests (8) + current podset request (24) > maximum capacity (16)";
+/// A flavor has enough quota when others terminate.
+const ABOVE_IN_ONE: &str = "couldn't assign flavors to pod set worker: insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (8 > 0), insufficient unused quota for nvidia.com/gpu in flavor a100, 1 more needed";
+const FULL: &str = "couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed";
+
+#[rstest]
+#[case::above("Pending", ABOVE, &["W JobSuspended no"])]
+#[case::above_with_others("Pending", ABOVE_WITH_OTHERS, &["W JobSuspended no"])]
+#[case::reason("ExceedsMaxQuota", "m", &["W JobSuspended no"])]
+#[case::another_group_waits("Pending", &format!("{FULL}; {ABOVE}"), &["W JobSuspended no"])]
+#[case::another_flavor("Pending", ABOVE_IN_ONE, &["I JobSuspended unknown"])]
+#[case::another_flavor_with_the_reason("ExceedsMaxQuota", ABOVE_IN_ONE, &["I JobSuspended unknown"])]
+#[case::full("Pending", FULL, &["I JobSuspended unknown"])]
+fn jobs_that_exceed_the_quota(#[case] reason: &str, #[case] message: &str, #[case] expected: &[&str]) {
+    check(&[suspended(true), pending(reason, message)], expected);
+}
+
+#[rstest]
+#[case::above(&[suspended(true), pending("Pending", ABOVE)], "the job requests more than its queue can ever have")]
+#[case::evicted(&[suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], "free quota in the ClusterQueue")]
+#[case::waits(&[suspended(true)], "free quota in the ClusterQueue")]
+#[case::without_a_queue(&[suspended(false)], "set suspend to false")]
+#[case::reserved(&gated("QuotaReserved", "True"), "the job has quota: check the admission checks")]
+fn fixes_fit_the_case(#[case] objects: &[Value], #[case] fix: &str) {
+    let found = report(objects).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
 #[rstest]

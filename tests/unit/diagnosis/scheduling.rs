@@ -76,10 +76,49 @@ const GATED: &str = "master-0, worker-0 are held by the scheduling gate example.
 #[rstest]
 #[case::not_attempted(pending(not_attempted("volcano")), &["W SchedulingNotAttempted unknown"], NOT_ATTEMPTED)]
 #[case::gated(pending(gated("example.com/wait")), &["W PodsGated unknown"], GATED)]
+#[case::gated_for_the_topology(pending(gated("kueue.x-k8s.io/topology")), &["W PodsGated unknown"], "master-0, worker-0 are held by the scheduling gate kueue.x-k8s.io/topology")]
 #[case::gated_by_kueue(pending(gated("kueue.x-k8s.io/admission")), &["I PodsGated unknown"], "master-0, worker-0 are held by the scheduling gate kueue.x-k8s.io/admission")]
 fn no_scheduler_looks_at_the_pods(#[case] objects: Vec<Value>, #[case] expected: &[&str], #[case] message: &str) {
     check(&objects, expected);
     assert_eq!(report(&objects).diagnoses[0].finding.message, message);
+}
+
+/// Pods that Volcano has not looked at, and their `PodGroup` after a change.
+fn in_group(patch: Value, events: Vec<Value>) -> Vec<Value> {
+    let key = json!({"metadata": {"annotations": {"scheduling.k8s.io/group-name": "llama"}}});
+    let group = json!({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "team-a", "name": "llama", "creationTimestamp": ago(900)},
+        "spec": {"minMember": 2}, "status": {"phase": "Inqueue"}});
+    let mut objects = pending(with(not_attempted("volcano"), key));
+    objects.push(with(group, patch));
+    [objects, events].concat()
+}
+
+fn group_condition(kind: &str, status: &str) -> Value {
+    json!({"status": {"conditions": [{"type": kind, "status": status, "reason": "NotEnoughResources", "message": "2/2 tasks in gang unschedulable", "lastTransitionTime": ago(800)}]}})
+}
+
+const REFUSED: &str = "volcano cannot place PodGroup llama of master-0, worker-0";
+const UNPLACED: &[&str] = &["W PodsUnschedulable unknown"];
+const NOT_TRIED: &[&str] = &["W SchedulingNotAttempted unknown"];
+
+#[rstest]
+#[case::condition(in_group(group_condition("Unschedulable", "True"), vec![]), UNPLACED, REFUSED, "status.conditions[Unschedulable]")]
+#[case::negative_condition(in_group(group_condition("PodGroupScheduled", "False"), vec![]), UNPLACED, REFUSED, "status.conditions[PodGroupScheduled]")]
+#[case::event(in_group(json!({}), vec![event("PodGroup", "llama", "Unschedulable", "queue resource quota insufficient", 60)]), UNPLACED, REFUSED, "Unschedulable")]
+#[case::no_problem(in_group(group_condition("Unschedulable", "False"), vec![]), NOT_TRIED, NOT_ATTEMPTED, "status.phase")]
+#[case::event_of_an_earlier_group(in_group(json!({}), vec![event("PodGroup", "llama", "Unschedulable", "", 901)]), NOT_TRIED, NOT_ATTEMPTED, "status.phase")]
+#[case::another_event(in_group(json!({}), vec![event("PodGroup", "llama", "Created", "", 60)]), NOT_TRIED, NOT_ATTEMPTED, "status.phase")]
+#[case::without_a_phase(in_group(json!({"status": null}), vec![]), NOT_TRIED, NOT_ATTEMPTED, "spec.schedulerName")]
+fn the_status_of_a_pod_group_is_evidence(
+    #[case] objects: Vec<Value>,
+    #[case] expected: &[&str],
+    #[case] message: &str,
+    #[case] field: &str,
+) {
+    check(&objects, expected);
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!((&*found.finding.message, &*found.evidence[0].field), (message, field));
 }
 
 #[test]

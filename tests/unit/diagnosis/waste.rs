@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::objects::{ago, job_with, main_status, rank, rank_of, waiting, with};
+use super::objects::{ago, event, job_with, main_status, node, rank, rank_of, waiting, with};
 use super::report;
 
 const HOUR: u64 = 3600;
@@ -55,6 +55,36 @@ fn replacing(pods: Vec<Value>) -> Vec<Value> {
         pod
     };
     pods.into_iter().map(change).collect()
+}
+
+/// The node of worker 0 does not exist any more. `ready` is the condition of its pod since some seconds.
+fn gone(ready: Option<(&str, i64)>, events: Vec<Value>) -> Vec<Value> {
+    let condition =
+        ready.map(|(status, seconds)| json!([{"type": "Ready", "status": status, "lastTransitionTime": ago(seconds)}]));
+    let pods = job_with(4, json!({"status": {"conditions": condition}}));
+    [pods, [0, 2, 3].map(|index| node(&format!("node-{index}"))).to_vec(), events].concat()
+}
+
+fn departed(object: (&str, &str), reason: &str, seconds: i64) -> Value {
+    event(object.0, object.1, reason, "", seconds)
+}
+
+const NODE: (&str, &str) = ("Node", "node-1");
+
+#[rstest]
+#[case::unready(gone(Some(("False", 120)), vec![]), Some((32, 32 * 120)))]
+#[case::deleted(gone(Some(("True", 3600)), vec![departed(NODE, "DeletingNode", 120)]), Some((32, 32 * 120)))]
+#[case::silent_and_then_deleted(gone(None, vec![departed(NODE, "DeletingNode", 120), departed(NODE, "NodeNotReady", 180)]), Some((32, 32 * 180)))]
+#[case::event_of_the_pod(gone(None, vec![departed(("Pod", "llama-worker-0"), "NodeNotReady", 60)]), Some((32, 32 * 60)))]
+#[case::another_node(gone(None, vec![departed(("Node", "node-2"), "DeletingNode", 120)]), None)]
+#[case::before_the_pod(gone(None, vec![departed(NODE, "DeletingNode", 3601)]), None)]
+#[case::never_ready(gone(Some(("False", 3600)), vec![]), None)]
+#[case::not_known(gone(None, vec![]), None)]
+fn a_node_is_gone(#[case] objects: Vec<Value>, #[case] expected: Option<(u64, u64)>) {
+    let report = report(&objects);
+    let found = &report.diagnoses[0];
+    let waste = found.waste.map(|waste| (waste.accelerators, waste.accelerator_seconds));
+    assert_eq!((found.code.code(), waste), ("NodeNotReporting", expected), "{found:#?}");
 }
 
 #[rstest]

@@ -8,7 +8,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::SidecarOutlivesMain,
         severity: Severity::Error,
         proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs; native sidecars do not count",
-        fix: "install trainmesh's controller and label the namespace; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject; for a sidecar that is terminated by a port-forward, set termination.portForward: true",
+        fix: "install trainmesh's controller and label the namespace trainmesh.dev/inject=enabled; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject; for a sidecar that is terminated by a port-forward, set termination.portForward: true",
         link: "docs/diagnose.md#sidecaroutlivesmain",
     },
     Entry {
@@ -36,14 +36,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::TrafficCaptured,
         severity: Severity::Warning,
         proof: "a rank with peers, by its own fields or the number of pods, has a proxy, main containers that have not all terminated, and none of the annotations `traffic.sidecar.istio.io/…`",
-        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods",
+        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods",
         link: "docs/diagnose.md#trafficcaptured",
     },
     Entry {
         code: DiagnosisCode::PlaintextRejected,
         severity: Severity::Error,
         proof: "as for TrafficCaptured, while the PeerAuthentication of the namespace, or that of istio-system, has mode STRICT, and none of the namespace selects pods",
-        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods; or set the mode to PERMISSIVE",
+        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods; or set the mode to PERMISSIVE",
         link: "docs/diagnose.md#plaintextrejected",
     },
     Entry {

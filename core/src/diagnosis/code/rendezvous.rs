@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RestartsUsedUp,
         severity: Severity::Warning,
-        proof: "`--max-restarts` or `PET_MAX_RESTARTS` is set, and the container's last exit code is 1; the restarts themselves are not in the API",
+        proof: "`--max-restarts` or `PET_MAX_RESTARTS` is set, the container's last exit code is 1, and it does not run again, while a pod of the job has not finished; the restarts themselves are not in the API",
         fix: "read the log of the last run for the first failure: kubectl logs --previous",
         link: "docs/diagnose.md#restartsusedup",
     },

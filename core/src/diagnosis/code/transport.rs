@@ -21,7 +21,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::NetworksDiffer,
         severity: Severity::Error,
-        proof: "the names in `Using network` and `via NET/` of at least two ranks have none in common",
+        proof: "the names in `Using network` and `via NET/` of at least two ranks have none in common; not while a rank that requests RDMA uses TCP, which is the cause (RankOnTcp, LibibverbsMissing)",
         fix: "give all pods the same devices, image and NCCL_NET",
         link: "docs/diagnose.md#networksdiffer",
     },

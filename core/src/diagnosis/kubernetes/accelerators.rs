@@ -9,7 +9,7 @@ use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
 
 /// Parts of the names of conditions and taints about accelerators, in lower case.
-const PARTS: [&str; 4] = ["gpu", "xid", "nvlink", "nvswitch"];
+const PARTS: [&str; 5] = ["accelerat", "gpu", "xid", "nvlink", "nvswitch"];
 /// Parts of the names of conditions that are True on healthy nodes, in lower case.
 const HEALTHY: [&str; 3] = ["healthy", "ready", "ok"];
 /// Parts of the keys of taints that mark a problem. Other taints only reserve the node for accelerators.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::ended::has_failed;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
@@ -38,10 +39,9 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
     let evidence = containers().map(|(pod, container)| {
         let last = container.last_termination();
         let value = last.map_or_else(|| CRASH_LOOP.to_owned(), TerminationRecord::summary);
-        let value = format!("{value}, {} restarts", container.restarts);
-        let state = if matches!(container.state, StateRecord::Terminated(_)) { "state" } else { "lastState" };
-        let field = container.status_field(&format!("{state}.terminated"));
-        Evidence::new(pod.title(), field, &value, last.and_then(|last| last.finished))
+        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
+        let value = format!("{value}, {} {noun}", container.restarts);
+        Evidence::new(pod.title(), container.termination_field(), &value, last.and_then(|last| last.finished))
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
     let names: BTreeSet<&str> =
@@ -51,7 +51,8 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         Some(name) if names.len() == 1 && !has_main => format!("container {name} of {} crashes", pod_names(&pods)),
         _ => format!("{} {}", pod_names(&pods), verb(pods.len(), "crashes", "crash")),
     };
-    let message = format!("{subject} again and again{}", job.waiting_peers(&pods));
+    let repetition = if restarts > 1 { "again and again" } else { "and is restarted after a delay" };
+    let message = format!("{subject} {repetition}{}", job.waiting_peers(&pods));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
         .with_evidence(evidence)
         .with_waste(job.waste(&pods, since, context.now));
@@ -70,7 +71,9 @@ pub(super) fn check_memory(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
     for runs_again in [false, true] {
         let killed: Vec<&Killed<'_>> =
             killed.iter().filter(|killed| killed.container.is_running() == runs_again).collect();
-        if killed.is_empty() || job.pods.iter().all(|pod| pod.is_finished()) {
+        let has_ended = job.pods.iter().all(|pod| pod.is_finished());
+        // A job that has succeeded since has lost no rank.
+        if killed.is_empty() || has_ended && !has_failed(job) {
             continue;
         }
         let mut pods: Vec<&PodRecord> = killed.iter().map(|killed| killed.pod).collect();
@@ -87,6 +90,9 @@ pub(super) fn check_memory(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
         if runs_again {
             // The job may have continued, so nothing is known to be idle.
             diagnosis.finding.severity = Severity::Warning;
+        } else if has_ended {
+            // Nobody waits for the rank any more.
+            diagnosis.finding.severity = Severity::Info;
         } else {
             diagnosis = diagnosis.with_waste(job.waste(&pods, since, context.now));
         }
@@ -110,9 +116,7 @@ impl<'a> Killed<'a> {
 
     fn evidence(&self) -> Evidence {
         let Self { pod, container, termination } = self;
-        let state = if container.last.as_ref() == Some(*termination) { "lastState" } else { "state" };
-        let field = container.status_field(&format!("{state}.terminated"));
-        Evidence::new(pod.title(), field, &termination.summary(), termination.finished)
+        Evidence::new(pod.title(), container.termination_field(), &termination.summary(), termination.finished)
     }
 }
 

@@ -17,6 +17,13 @@ const DEADLINE: &str = "DeadlineExceeded";
 /// Reason of the kubelet for a pod that it evicts, and for one that it does not admit because its node lacks memory or disk.
 const EVICTED: &str = "Evicted";
 
+/// Reason of the condition for a pod that the kubelet terminates: its node shuts down, or lacks memory or disk.
+const BY_KUBELET: &str = "TerminationByKubelet";
+/// Fix for these pods, for which no priority matters.
+const SHUTDOWN_FIX: &str = "\
+    read the message: for a node that is shut down, such as a spot instance, write checkpoints often, or use nodes that are not \
+    reclaimed; for one that lacks memory or disk, set requests and limits of these";
+
 /// Reports evicted and rejected pods that no newer pod replaces.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let disrupted = job.not_replaced(|pod| disruption(pod).is_some() && pod.phase != PodPhase::Succeeded);
@@ -27,7 +34,13 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         });
         let were = verb(disrupted.len(), "was", "were");
         let message = format!("{} {were} evicted{}", pod_names(&disrupted), job.waiting_peers(&disrupted));
-        found.push(report(DiagnosisCode::PodDisrupted, job, context, &disrupted, &message).with_evidence(evidence));
+        let diagnosis = report(DiagnosisCode::PodDisrupted, job, context, &disrupted, &message).with_evidence(evidence);
+        let is_shutdown = |pod: &&PodRecord| {
+            let condition = pod.condition(DISRUPTION);
+            condition.is_some_and(|condition| condition.reason.as_deref() == Some(BY_KUBELET))
+        };
+        let has_shut_down = disrupted.iter().all(is_shutdown);
+        found.push(if has_shut_down { diagnosis.with_fix(SHUTDOWN_FIX) } else { diagnosis });
     }
     let rejected = job.not_replaced(is_rejected);
     if !rejected.is_empty() {

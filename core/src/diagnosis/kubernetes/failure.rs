@@ -35,8 +35,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     };
     let evidence = failed.iter().filter_map(|pod| {
         let (container, last) = failure(pod)?;
-        let field = container.status_field("state.terminated");
-        Some(Evidence::new(pod.title(), field, &last.summary(), last.finished))
+        Some(Evidence::new(pod.title(), container.termination_field(), &last.summary(), last.finished))
     });
     let since = failed.iter().filter_map(|pod| failure(pod)?.1.finished).min();
     let message = format!("{} failed{}", pod_names(&failed), job.waiting_peers(&failed));

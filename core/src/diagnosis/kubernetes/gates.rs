@@ -11,6 +11,11 @@ use super::queue;
 
 /// Prefix of the gates of Kueue.
 const KUEUE: &str = "kueue.x-k8s.io/";
+/// Gate of Kueue that it removes when it has quota and chooses the nodes of a pod.
+const TOPOLOGY: &str = "kueue.x-k8s.io/topology";
+const TOPOLOGY_FIX: &str = "\
+    Kueue adds this gate to jobs that have quota, and removes it when it assigns their nodes: check the log of its controller, and \
+    the topology assignment in the status of the Workload";
 
 /// Returns the finding about `gated`, all pods of a job without a node.
 pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord]) -> Diagnosis {
@@ -29,7 +34,9 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord])
     let waste = job.waste(gated, None, context.now);
     let Some(queued) = queued else {
         let mut diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::GateHeld, &message);
-        if is_queued {
+        if is_queued && gate_names == [TOPOLOGY] {
+            diagnosis = diagnosis.with_fix(TOPOLOGY_FIX);
+        } else if is_queued {
             // A job that waits for quota needs no action; without its Workload, nothing shows another cause.
             diagnosis.finding.severity = Severity::Info;
         }

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names, verb};
+use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -14,6 +15,8 @@ const SILENCE: SignedDuration = SignedDuration::from_mins(1);
 /// Time after the grace period within which the kubelet confirms a deletion.
 const CONFIRMATION: SignedDuration = SignedDuration::from_mins(2);
 
+/// Reasons of the events of the node controllers about a node or its pods, each later than the one before.
+const DEPARTURES: [&str; 3] = ["NodeNotReady", "DeletingNode", "RemovingNode"];
 /// Reason of the events of the kubelet about a pod whose containers it cannot end.
 const FAILURE: &str = "FailedKillPod";
 /// Fix for pods that only the kubelet keeps.
@@ -45,7 +48,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     found.push(
         Diagnosis::new(code, job.workload_name(), recovery, &message)
             .with_evidence(lost.into_iter().map(|(_, evidence)| evidence))
-            .with_waste(job.waste(&pods, since, context.now)),
+            // Without the time at which the node left, all of the job would count as lost.
+            .with_waste(since.and_then(|since| job.waste(&pods, Some(since), context.now))),
     );
 }
 
@@ -60,11 +64,25 @@ fn shrinks(job: &Job<'_>, lost: &[&PodRecord]) -> bool {
 pub(super) fn silence(pod: &PodRecord, context: &Context<'_>) -> Option<Evidence> {
     let node = pod.node.as_deref()?;
     if context.is_node_gone(node) {
-        return Some(Evidence::new(pod.title(), "spec.nodeName", &format!("{node}, which does not exist"), None));
+        let value = format!("{node}, which does not exist");
+        return Some(Evidence::new(pod.title(), "spec.nodeName", &value, departure(pod, node, context)));
     }
     let ready = context.node(node)?.ready().filter(|ready| !ready.is_true())?;
     is_older(ready.since, SILENCE, context.now)
         .then(|| Evidence::new(format!("Node {node}"), "status.conditions[Ready]", &ready.summary(), ready.since))
+}
+
+/// Returns the time at which a node that does not exist left, or stopped to report before: by the condition of `pod`, which has been
+/// ready, or else by the events. `None` if it is not known.
+fn departure(pod: &PodRecord, node: &str, context: &Context<'_>) -> Option<Timestamp> {
+    let started = pod.main().filter_map(ContainerRecord::running_since).max();
+    let unready = pod.condition("Ready").filter(|ready| !ready.is_true()).and_then(|ready| ready.since);
+    unready.filter(|since| started.is_some_and(|started| *since > started)).or_else(|| {
+        let events = || context.node_events(node).iter().chain(context.pod_events(pod));
+        let newest =
+            |reason: &str| events().filter(|event| &*event.reason == reason).filter_map(|event| event.last).max();
+        DEPARTURES.iter().find_map(|reason| newest(reason)).filter(|left| Some(*left) >= pod.created)
+    })
 }
 
 fn stuck(job: &Job<'_>, context: &Context<'_>, terminating: &[&PodRecord]) -> Diagnosis {

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::gang_key::{GangApi, GangKey, PodGroupRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, MAX_EVIDENCE, Recovery, WorkloadName};
@@ -17,6 +18,12 @@ const CREATION: SignedDuration = SignedDuration::from_mins(1);
 
 /// Fix for a `PodGroup` that the controller creates.
 const OWN_GROUP_FIX: &str = "the controller of trainmesh creates it: check its log, and its permissions and the API of the PodGroup with trainmesh doctor";
+
+/// Part of the types of conditions that are True, and end of those that are False, for gangs that cannot be placed.
+const UNSCHEDULABLE: &str = "Unschedulable";
+const SCHEDULED: &str = "Scheduled";
+/// Reasons of the events about such gangs.
+const REFUSALS: [&str; 3] = [UNSCHEDULABLE, "FailedScheduling", "NotEnoughResources"];
 
 /// API, namespace and name of a `PodGroup`.
 type GroupKey<'a> = (GangApi, &'a str, &'a str);
@@ -48,6 +55,21 @@ pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
         found.extend(orphaned(group, has_members, context));
         found.extend(two_owners(group));
     }
+}
+
+/// Returns what a scheduler reports about a `PodGroup` that it cannot place: its conditions, and the newest event.
+pub(super) fn refusals(group: &PodGroupRecord, context: &Context<'_>) -> Vec<Evidence> {
+    let conditions = group.conditions.iter().filter(|condition| match &*condition.kind {
+        kind if kind.contains(UNSCHEDULABLE) => condition.is_true(),
+        kind => kind.ends_with(SCHEDULED) && &*condition.status == "False",
+    });
+    let conditions = conditions.map(|condition| {
+        let field = format!("status.conditions[{}]", condition.kind);
+        Evidence::new(group.title(), field, &condition.summary(), condition.since)
+    });
+    let is_refusal = |event: &&&EventRecord| REFUSALS.contains(&&*event.reason) && event.last >= group.created;
+    let newest = context.group_events(group).iter().filter(is_refusal).max_by_key(|event| event.last);
+    conditions.chain(newest.map(|event| event_evidence(event))).collect()
 }
 
 fn missing(

@@ -18,6 +18,23 @@ const INADMISSIBLE: &str = "Inadmissible";
 const INADMISSIBLE_FIX: &str =
     "correct the label kueue.x-k8s.io/queue-name, or create or activate the LocalQueue and ClusterQueue that it names";
 
+/// Reason of Kueue for a job that is larger than the quota of its queue.
+const EXCEEDS_QUOTA: &str = "ExceedsMaxQuota";
+/// Start of Kueue's message about each group of pods, and the part about a flavor with too little quota, whatever is free.
+const POD_SET: &str = "pod set ";
+const ABOVE_QUOTA: &str = "> maximum capacity";
+/// Parts of Kueue's messages about flavors in which the pods fit when others terminate.
+const MAY_FIT: [&str; 2] = ["insufficient unused quota", "topology"];
+const EXCEEDS_QUOTA_FIX: &str = "\
+    the job requests more than its queue can ever have: make the job smaller, or raise nominalQuota or borrowingLimit of the \
+    ClusterQueue";
+
+const RESERVED_FIX: &str = "\
+    the job has quota: check the admission checks and the topology assignment in the status of its Workload, and the log of Kueue's \
+    controller";
+const WAITING_FIX: &str = "free quota in the ClusterQueue, or raise the priority of the job";
+const SUSPENDED_FIX: &str = "set suspend to false, or ask who suspended the job";
+
 const DEACTIVATED_FIX: &str = "\
     read the condition Evicted: a limit of requeues or of time, an admission check, or a user deactivated the job; then set \
     spec.active of its Workload to true";
@@ -55,22 +72,38 @@ pub(super) fn state(queued: Option<&QueueRecord>, name: Option<&str>) -> QueueSt
         }
         Some(queued) if evicted(queued).is_some() => {
             let reason = evicted(queued).and_then(|condition| condition.reason.as_deref()).unwrap_or("unknown reason");
-            state(Recovery::QueueRequeued, format!("Kueue evicted the job: {reason}"), Severity::Warning)
+            let message = format!("Kueue evicted the job: {reason}");
+            QueueState { fix: Some(WAITING_FIX), ..state(Recovery::QueueRequeued, message, Severity::Warning) }
         }
         Some(_) if reserved.is_some_and(|reserved| reserved.reason.as_deref() == Some(INADMISSIBLE)) => {
             let reason = reserved.and_then(|reserved| reserved.message.as_deref()).unwrap_or(INADMISSIBLE);
             let message = format!("Kueue cannot admit the job: {reason}");
             QueueState { fix: Some(INADMISSIBLE_FIX), ..state(Recovery::QueueInadmissible, message, Severity::Warning) }
         }
+        Some(_) if reserved.is_some_and(exceeds_quota) => {
+            let message = "the job requests more than the quota of its queue".to_owned();
+            QueueState { fix: Some(EXCEEDS_QUOTA_FIX), ..state(Recovery::QuotaTooSmall, message, Severity::Warning) }
+        }
         Some(_) if reserved.is_some_and(ConditionRecord::is_true) => {
-            state(Recovery::GateHeld, "Kueue has reserved quota for the job".to_owned(), Severity::Warning)
+            let message = "Kueue has reserved quota for the job".to_owned();
+            QueueState { fix: Some(RESERVED_FIX), ..state(Recovery::GateHeld, message, Severity::Warning) }
         }
         _ => {
             // The normal state of a job in a queue.
             let name = name.map(|name| format!(" {name}")).unwrap_or_default();
-            state(Recovery::QueueWaits, format!("the job waits for quota in Kueue's queue{name}"), Severity::Info)
+            let message = format!("the job waits for quota in Kueue's queue{name}");
+            QueueState { fix: Some(WAITING_FIX), ..state(Recovery::QueueWaits, message, Severity::Info) }
         }
     }
+}
+
+/// Returns true if one of the groups of pods fits no flavor, whatever quota is free.
+fn exceeds_quota(reserved: &ConditionRecord) -> bool {
+    let message = reserved.message.as_deref().unwrap_or_default();
+    let may_fit = |group: &str| MAY_FIT.iter().any(|part| group.contains(part));
+    let is_above = |group: &str| group.contains(ABOVE_QUOTA) && !may_fit(group);
+    let is_reason = reserved.reason.as_deref() == Some(EXCEEDS_QUOTA) && !may_fit(message);
+    !reserved.is_true() && (is_reason || message.split(POD_SET).any(is_above))
 }
 
 /// Returns the conditions of a Workload that keep it from running.
@@ -90,7 +123,7 @@ fn suspended(job: &Job<'_>, field: &str, queued: Option<&QueueRecord>) -> Diagno
     let name = job.workload.and_then(|workload| workload.queue.as_deref());
     let QueueState { recovery, message, severity, fix } = if queued.is_none() && name.is_none() {
         let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended".to_owned());
-        QueueState { recovery, message, severity: Severity::Warning, fix: None }
+        QueueState { recovery, message, severity: Severity::Warning, fix: Some(SUSPENDED_FIX) }
     } else {
         state(queued, name)
     };

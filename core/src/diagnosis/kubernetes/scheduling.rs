@@ -5,12 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
-use crate::diagnosis::snapshot::gang_key::GangKey;
+use crate::diagnosis::snapshot::gang_key::{GangKey, PodGroupRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
 
-use super::{claims, gates};
+use super::{claims, gates, pod_group};
 
 /// Time that the scheduler may need, and an autoscaler to react.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_mins(5);
@@ -170,6 +170,18 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
     schedulers.sort_unstable();
     schedulers.dedup();
     let names = join_names(&schedulers);
+    let groups = groups(pods, context);
+    let refusals: Vec<Evidence> = groups.iter().flat_map(|group| pod_group::refusals(group, context)).collect();
+    if !refusals.is_empty() {
+        let group_names = join_names(groups.iter().map(|group| &group.name));
+        let message = format!("{names} cannot place PodGroup {group_names} of {}", pod_names(pods));
+        let code = DiagnosisCode::PodsUnschedulable;
+        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::WaitsForCapacity, &message);
+        return Some(diagnosis.with_evidence(refusals).with_waste(job.waste(pods, None, context.now)));
+    }
+    let phases = groups
+        .iter()
+        .filter_map(|group| Some(Evidence::new(group.title(), "status.phase", group.phase.as_deref()?, group.created)));
     let message = format!("{names} has reported no attempt to schedule {}", pod_names(pods));
     let evidence = pods.iter().map(|pod| {
         let value = format!("{}, without a condition PodScheduled", scheduler(pod));
@@ -178,9 +190,17 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
     let code = DiagnosisCode::SchedulingNotAttempted;
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::SchedulerAwaited, &message)
-            .with_evidence(evidence)
+            .with_evidence(phases.chain(evidence))
             .with_waste(job.waste(pods, None, context.now)),
     )
+}
+
+/// Returns the `PodGroups` of pods, each once.
+fn groups<'a>(pods: &[&PodRecord], context: &Context<'a>) -> Vec<&'a PodGroupRecord> {
+    let mut keys: Vec<_> = pods.iter().filter_map(|pod| Some((&*pod.namespace, pod.gang.as_ref()?))).collect();
+    keys.sort_unstable_by_key(|(namespace, key)| (key.api, *namespace, &*key.name));
+    keys.dedup_by_key(|(namespace, key)| (key.api, *namespace, &*key.name));
+    keys.into_iter().filter_map(|(namespace, key)| context.pod_group(key.api, namespace, &key.name)).collect()
 }
 
 fn scheduler(pod: &PodRecord) -> &str {

@@ -30,6 +30,11 @@ const ENABLED_FIX: &str = "\
     the controller of trainmesh should have terminated it: check the events of the pod (ProxyEndFailed), and the \
     controller with trainmesh doctor; until then: trainmesh sweep --apply";
 
+/// Fix for pods in a namespace in which the controller does not act, although it may have been enabled before.
+const DISABLED_FIX: &str = "\
+    the controller of trainmesh terminates sidecars only in namespaces with the label trainmesh.dev/inject=enabled, which this \
+    one lacks: label it and install the controller, or use trainmesh sweep --apply";
+
 /// Reports pods that only their sidecars keep from completing.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let outlived = active(job, |pod| outlives_main(pod, context.now));
@@ -47,16 +52,17 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
         .with_evidence(evidence)
         .with_waste(Job::held_by(&outlived, since, context.now));
-    let is_enabled = |pod: &&PodRecord| {
-        pod.usage.management == Management::Managed || context.snapshot.enabled_namespaces.contains(&*pod.namespace)
-    };
+    let is_enabled = context.snapshot.namespaces.get(job.namespace).copied();
+    let is_managed = || outlived.iter().any(|pod| pod.usage.management == Management::Managed);
     Some(if outlived.iter().any(|pod| pod.usage.management == Management::Excluded) {
         diagnosis.with_fix(EXCLUDED_FIX)
     } else if blocked().any(|sidecar| sidecar.reason == BlockedReason::PortForwardDisabled) {
         diagnosis.with_fix(FORWARD_FIX)
     } else if blocked().next().is_some() {
         diagnosis.with_fix(BLOCKED_FIX)
-    } else if outlived.iter().any(is_enabled) {
+    } else if is_enabled == Some(false) {
+        diagnosis.with_fix(DISABLED_FIX)
+    } else if is_enabled == Some(true) || is_managed() {
         diagnosis.with_fix(ENABLED_FIX)
     } else {
         diagnosis

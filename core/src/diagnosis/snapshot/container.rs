@@ -118,6 +118,12 @@ impl ContainerRecord {
         }
     }
 
+    /// Returns the path of the most recent termination.
+    pub(in crate::diagnosis) fn termination_field(&self) -> String {
+        let state = if matches!(self.state, StateRecord::Terminated(_)) { "state" } else { "lastState" };
+        self.status_field(&format!("{state}.terminated"))
+    }
+
     /// Returns the path of a field of the container's status, as in `kubectl get -o yaml`.
     pub(in crate::diagnosis) fn status_field(&self, field: &str) -> String {
         let list = match self.kind {

@@ -53,6 +53,7 @@ pub(in crate::diagnosis) struct PodGroupRecord {
     /// Number of pods that are scheduled together.
     pub(in crate::diagnosis) min_member: Option<u64>,
     pub(in crate::diagnosis) owners: Vec<Reference>,
+    pub(in crate::diagnosis) phase: Option<Box<str>>,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
     /// Since when KAI considers the gang incomplete.
     pub(in crate::diagnosis) stale_since: Option<Box<str>>,
@@ -133,6 +134,7 @@ impl PodGroupRecord {
             created: time(raw, "/metadata/creationTimestamp"),
             min_member: count("/spec/minMember").or_else(|| count("/spec/schedulingPolicy/gang/minCount")),
             owners: owners(raw),
+            phase: name(raw, "/status/phase"),
             conditions: conditions(raw),
             stale_since: raw
                 .pointer("/metadata/annotations/kai.scheduler~1stale-podgroup-timestamp")

@@ -22,6 +22,8 @@ const INJECT: [&str; 2] =
 const LAUNCHER_POLICY: &str = "/spec/launcherCreationPolicy";
 /// Conditions of a workload that has finished.
 const FINISHED: [&str; 4] = ["Complete", "Completed", "Failed", "Succeeded"];
+/// API groups of the kinds that have such conditions. Others have a phase.
+const REPORTING: [&str; 4] = ["batch", "jobset.x-k8s.io", "kubeflow.org", "trainer.kubeflow.org"];
 /// Maximum number of roles of a job.
 const MAX_ROLES: usize = 16;
 
@@ -33,6 +35,8 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) name: Box<str>,
     pub(in crate::diagnosis) created: Option<Timestamp>,
     pub(in crate::diagnosis) owner: Option<Reference>,
+    /// API group of the kind.
+    pub(in crate::diagnosis) group: &'static str,
     /// True if it is being deleted.
     pub(in crate::diagnosis) is_deleted: bool,
     /// Number of pods; `None` if unknown.
@@ -85,6 +89,7 @@ impl WorkloadRecord {
             name: name(raw, "/metadata/name").unwrap_or_default(),
             created: time(raw, "/metadata/creationTimestamp"),
             owner: controller(raw),
+            group: known.group,
             is_deleted: raw.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string),
             roles: role_sizes(&roles).unwrap_or_default(),
             failed: raw.pointer("/status/failed").and_then(Value::as_u64),
@@ -125,6 +130,11 @@ impl WorkloadRecord {
         super::condition::find(&self.conditions, kind).filter(|condition| condition.is_true())
     }
 
+    /// Returns true if its kind has a condition for the end of a workload.
+    pub(in crate::diagnosis) fn reports_end(&self) -> bool {
+        REPORTING.contains(&self.group)
+    }
+
     /// Returns true if a condition reports the end of the workload.
     pub(in crate::diagnosis) fn is_finished(&self) -> bool {
         FINISHED.iter().any(|kind| self.true_condition(kind).is_some())
@@ -146,6 +156,12 @@ impl QueueRecord {
     /// Returns kind, namespace and name.
     pub(in crate::diagnosis) fn title(&self) -> String {
         format!("Workload {}/{}", self.namespace, self.name)
+    }
+
+    /// Returns true if its job is admitted and has not finished.
+    pub(in crate::diagnosis) fn holds_quota(&self) -> bool {
+        let is_true = |kind: &str| self.condition(kind).is_some_and(ConditionRecord::is_true);
+        is_true("Admitted") && !is_true("Finished")
     }
 
     pub(in crate::diagnosis) fn condition(&self, kind: &str) -> Option<&ConditionRecord> {

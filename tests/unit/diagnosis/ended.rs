@@ -1,0 +1,71 @@
+//! Jobs that have failed, or whose pods have.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::objects::{START, ago, main_status, node, pytorchjob, rank, with};
+use super::{check, findings, report};
+
+/// Two pods of the job, which failed at these times with these reasons and codes.
+fn failed(ends: [(i64, &str, i64); 2]) -> Vec<Value> {
+    let pod = |(index, (seconds, reason, code)): (usize, (i64, &str, i64))| {
+        let ended =
+            json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": START, "finishedAt": ago(seconds)}});
+        let status = with(main_status(json!({"state": ended})), json!({"status": {"phase": "Failed"}}));
+        with(with(rank(index), status), json!({"spec": {"restartPolicy": "Never"}}))
+    };
+    ends.into_iter().enumerate().map(pod).collect()
+}
+
+/// The job after conditions, each with its age in seconds.
+fn job(conditions: &[(&str, i64)]) -> Value {
+    let condition = |(kind, seconds): &(&str, i64)| json!({"type": kind, "status": "True", "reason": "R", "message": "m", "lastTransitionTime": ago(*seconds)});
+    with(pytorchjob(1), json!({"status": {"conditions": conditions.iter().map(condition).collect::<Vec<_>>()}}))
+}
+
+const MEMORY: (i64, &str, i64) = (900, "OOMKilled", 137);
+const LATER: (i64, &str, i64) = (870, "Error", 1);
+
+fn and(mut pods: Vec<Value>, object: Value) -> Vec<Value> {
+    pods.push(object);
+    pods
+}
+
+#[rstest]
+#[case::failed(and(failed([LATER, MEMORY]), job(&[("Failed", 860)])), &["I OutOfMemory no", "I JobFailed no"])]
+#[case::another_cause(and(failed([LATER, (880, "Error", 3)]), job(&[("Failed", 860)])), &["I JobFailed no"])]
+#[case::without_pods(vec![job(&[("Failed", 860)]), node("node-0")], &["I JobFailed no"])]
+#[case::succeeded(and(failed([LATER, MEMORY]), job(&[("Succeeded", 10)])), &[])]
+#[case::job_not_in_the_snapshot(failed([LATER, (880, "Error", 3)]), &["I JobFailed unknown"])]
+#[case::unreported(and(failed([(900, "Error", 1), (930, "Error", 1)]), job(&[("Running", 3600)])), &["E FailureUnreported unknown"])]
+#[case::unreported_memory(and(failed([(900, "Error", 1), (930, "OOMKilled", 137)]), job(&[("Running", 3600)])), &["E FailureUnreported unknown", "I OutOfMemory no"])]
+#[case::may_be_reported(and(failed([(899, "Error", 1), (930, "Error", 1)]), job(&[("Running", 3600)])), &[])]
+#[case::suspended(and(failed([LATER, (930, "Error", 1)]), with(job(&[("Running", 3600)]), json!({"spec": {"runPolicy": {"suspend": true}}}))), &["W JobSuspended no"])]
+fn failed_jobs(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[rstest]
+#[case::first(failed([LATER, MEMORY]), "the job has failed; worker-0 failed first, with exit code 137 (OOMKilled)", "exit code 137 (OOMKilled)")]
+#[case::together(failed([(900, "Error", 1), (900, "Error", 1)]), "the job has failed; master-0 failed first or at the same time as others, with exit code 1", "exit code 1")]
+#[case::one(failed([(900, "Error", 1), (900, "Completed", 0)]), "the job has failed: master-0 with exit code 1", "exit code 1")]
+#[case::terminated_because_the_job_failed(failed([(100, "Error", 143), (100, "Error", 143)]), "the job has failed", "R: m")]
+fn the_first_failure_is_named(#[case] pods: Vec<Value>, #[case] message: &str, #[case] evidence: &str) {
+    let found = report(&and(pods, job(&[("Failed", 860)])));
+    let found = found.diagnoses.iter().find(|found| found.code.code() == "JobFailed").unwrap();
+    assert_eq!((&*found.finding.message, &*found.evidence[0].value), (message, evidence));
+    assert_eq!(found.evidence.last().unwrap().field, "status.conditions[Failed]");
+}
+
+/// A pod without an owner is not replaced.
+#[rstest]
+#[case::bare(json!({"metadata": {"ownerReferences": null, "labels": null}}), &["I JobFailed no"])]
+#[case::of_a_job(json!({"metadata": {"labels": null, "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "a", "controller": true}]}}), &["I JobFailed unknown"])]
+#[case::of_a_schedule(json!({"metadata": {"labels": null, "ownerReferences": [{"apiVersion": "batch/v1", "kind": "CronJob", "name": "a", "controller": true}]}}), &[])]
+#[case::evicted(json!({"metadata": {"ownerReferences": null, "labels": null}, "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "R"}]}}), &["W PodDisrupted no"])]
+#[case::runs(json!({"metadata": {"ownerReferences": null, "labels": null}, "status": {"phase": "Running"}}), &[])]
+#[case::succeeded(json!({"metadata": {"ownerReferences": null, "labels": null}, "status": {"phase": "Succeeded"}}), &[])]
+fn pods_alone(#[case] patch: Value, #[case] expected: &[&str]) {
+    let pod = with(failed([LATER, LATER]).swap_remove(0), patch);
+    assert_eq!(findings(&[pod]), expected);
+}
