@@ -277,6 +277,15 @@ fn timeouts(#[case] logs: [String; 2], #[case] message: &str) {
     check(&[&logs[0], &logs[1]], &[&format!("CollectiveTimeout {message}")]);
 }
 
+/// The cause may be in the log of a rank that was not passed.
+#[test]
+fn ranks_without_a_log_are_named() {
+    let log = format!("{INFINIBAND}\n{}", watchdog("[rank0]:[Rank 0] ", 7));
+    let report = report(&pods(2, &json!({"rdma/ib": 8})), &[&log]);
+    let message = &report.diagnoses[0].finding.message;
+    assert_eq!(message, "ALLREDUCE timed out; no log of worker-0 was read: look there first");
+}
+
 const GLOO: &str = "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 30000ms for recv \
     operation to complete";
 

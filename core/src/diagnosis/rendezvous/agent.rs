@@ -30,8 +30,9 @@ pub(super) fn check(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
     };
     let evidence = agents.iter().filter_map(|pod| {
         let (container, last) = exited(pod)?;
-        let value = format!("{}, {} restarts of the container", last.summary(), container.restarts);
-        Some(Evidence::new(pod.title(), container.status_field("terminated"), &value, last.finished))
+        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
+        let value = format!("{}, {} {noun} of the container", last.summary(), container.restarts);
+        Some(Evidence::new(pod.title(), container.termination_field(), &value, last.finished))
     });
     let code = DiagnosisCode::RestartsUsedUp;
     found.push(Diagnosis::new(code, job.workload_name(), recovery, &message).with_evidence(evidence));

@@ -48,9 +48,16 @@ impl Path<'_, '_> {
     }
 
     fn loopback(&self) -> Diagnosis {
-        let Endpoint { field, pod, .. } = self.endpoint;
-        let message = format!("{field} leads {} to itself instead of the master", pod.short_name());
-        self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, [self.setting()])
+        let Endpoint { field, host, .. } = self.endpoint;
+        let is_affected = |member: &&GroupMember<'_>| {
+            !self.group.is_master(member.pod) && member.setting(field).is_some_and(|value| value == host)
+        };
+        let affected: Vec<&GroupMember<'_>> = self.group.members.iter().filter(is_affected).collect();
+        let names = pod_names(&affected.iter().map(|member| member.pod).collect::<Vec<_>>());
+        let themselves = verb(affected.len(), "itself", "themselves");
+        let message = format!("{field} leads {names} to {themselves} instead of the master");
+        let evidence: Vec<Evidence> = affected.iter().map(|member| setting_evidence(member, field, host)).collect();
+        self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence)
     }
 
     fn wrong_address(&self, address: &str) -> Option<Diagnosis> {

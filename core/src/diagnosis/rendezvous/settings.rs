@@ -77,5 +77,12 @@ fn leads_to_itself(member: &GroupMember<'_>, value: &str, context: &Context<'_>)
 /// Returns evidence from a setting of a member.
 pub(super) fn setting_evidence(member: &GroupMember<'_>, name: &str, value: &str) -> Evidence {
     let GroupMember { pod, container } = member;
-    Evidence::new(pod.title(), format!("{name} of container {}", container.name), value, pod.created)
+    let field = if container.rendezvous.has_flag(&[name]) {
+        // A variable of torchrun is its flag in upper case.
+        let flag = name.strip_prefix("PET_").map(|flag| format!("--{}", flag.to_ascii_lowercase().replace('_', "-")));
+        format!("{} in the command of container {}", flag.as_deref().unwrap_or(name), container.name)
+    } else {
+        format!("{name} of container {}", container.name)
+    };
+    Evidence::new(pod.title(), field, value, pod.created)
 }

@@ -26,7 +26,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     for ((store, _, id), jobs) in by_key {
         let Some((first, _)) = jobs.first().filter(|_| jobs.len() > 1) else { continue };
         let names = join_names(jobs.iter().map(|(job, _)| job.workload_name()));
-        let message = format!("{names} use the rendezvous {id} in {store}");
+        let message = format!("{names} use the rendezvous with the identifier {id} in {store}");
         let code = DiagnosisCode::RendezvousShared;
         let diagnosis = Diagnosis::new(code, first.workload_name(), Recovery::RendezvousMixed, &message);
         found.push(diagnosis.with_evidence(jobs.into_iter().map(|(_, evidence)| evidence).take(MAX_EVIDENCE)));
@@ -45,7 +45,8 @@ fn rendezvous<'a>(job: &Job<'a>, context: &Context<'_>) -> Option<(RendezvousKey
         _ if endpoint.host.contains('.') => endpoint.host.to_owned(),
         _ => format!("{}/{}", job.namespace, endpoint.host),
     };
-    let evidence = setting_evidence(member, "PET_RDZV_ID", id);
+    let value = if member.setting("PET_RDZV_ID").is_some() { id } else { "not set, so it is none" };
+    let evidence = setting_evidence(member, "PET_RDZV_ID", value);
     let evidence = Evidence { object: job.workload_name().to_string(), ..evidence };
     Some(((store, endpoint.port, id), evidence))
 }

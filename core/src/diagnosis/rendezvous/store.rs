@@ -20,6 +20,11 @@ const JOIN_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 /// Time within which the monitor of an agent fails without its store: its read time-out is 60 seconds.
 const MONITOR: SignedDuration = SignedDuration::from_mins(2);
 
+/// Fix for a store that a member serves, so that nothing has to be restored.
+const HOST_FIX: &str = "\
+    find out why the member with the store terminated: kubectl logs --previous; then restart the agents that do not restart by \
+    themselves";
+
 /// Reports a member with the c10d store that restarted, while the agents of its peers run on.
 pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(host) = group.master else { return };
@@ -37,8 +42,9 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     let field = container.status_field("lastState.terminated");
     let evidence = [Evidence::new(host.pod.title(), field, &ended.summary(), Some(lost))];
     let diagnosis = Diagnosis::new(DiagnosisCode::StoreLost, job.workload_name(), recovery, &message);
-    let waste = job.waste(&[host.pod], Some(lost), context.now);
-    found.push(diagnosis.with_evidence(evidence).with_since(Some(lost)).with_waste(waste));
+    // Without its store, not even the minimum of nodes forms a group.
+    let waste = Job::held_by(&job.active().collect::<Vec<_>>(), Some(lost), context.now);
+    found.push(diagnosis.with_evidence(evidence).with_since(Some(lost)).with_waste(waste).with_fix(HOST_FIX));
 }
 
 /// Reports an etcd that has no running pod, or does not serve the API of torchrun.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::job_logs::{JobLogs, PodLog, names};
+use crate::diagnosis::job::pod_names;
 use crate::diagnosis::snapshot::log::TimeoutRecord;
+use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
 /// Maximum number of ranks in a message.
@@ -17,8 +19,11 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let behind = behind(&waited);
     let mut without: Vec<PodLog<'_>> = logs.ranks().filter(|rank| rank.log.timeouts.is_empty()).collect();
     without.retain(|rank| waited.iter().all(|(other, _)| other.pod.name != rank.pod.name));
+    let ranks = logs.job.not_replaced(PodRecord::is_rank).into_iter();
+    let unread: Vec<&PodRecord> = ranks.filter(|pod| logs.ranks().all(|rank| !std::ptr::eq(rank.pod, *pod))).collect();
     let subject = if behind.is_empty() {
         match without.len() {
+            0 if !unread.is_empty() => format!("no log of {} was read: look there first", pod_names(&unread)),
             0 => "every log contains a time-out, so none shows the cause".to_owned(),
             _ => format!("no time-out in the log of {}: look there first", names(&without)),
         }

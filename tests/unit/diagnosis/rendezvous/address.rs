@@ -64,6 +64,13 @@ fn names(#[case] host: &str, #[case] expected: &[&str]) {
     check(&address(host), expected);
 }
 
+#[test]
+fn all_members_with_the_address_are_named() {
+    let found = report(&address("localhost")).diagnoses.remove(0);
+    assert_eq!(found.finding.message, "MASTER_ADDR leads worker-0, worker-1 to themselves instead of the master");
+    assert_eq!(found.evidence.len(), 2);
+}
+
 /// The Service of a `TrainJob` contains all pods, of which the name selects one.
 #[rstest]
 #[case::found("llama-0.llama-master-0", "llama-0", &[])]

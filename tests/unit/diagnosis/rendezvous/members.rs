@@ -99,3 +99,14 @@ fn the_groups_of_other_kinds_are_not_compared() {
     objects[1] = set(objects[1].clone(), &[("MASTER_PORT", "29500")]);
     check(&objects, &[]);
 }
+
+/// A flag replaces the variable, which has another value.
+#[rstest]
+#[case::flag(&["torchrun", "--master_port=29500"], "--master-port in the command of container pytorch")]
+#[case::script(&["sh", "-c", "export MASTER_PORT=29500; python train.py"], "MASTER_PORT in the command of container pytorch")]
+fn the_flag_is_evidence(#[case] command: &[&str], #[case] field: &str) {
+    let found = report(&worker_runs(command)).diagnoses.remove(0);
+    let flag = found.evidence.iter().find(|evidence| evidence.value == "29500").unwrap();
+    assert_eq!(flag.field, field);
+    assert!(found.evidence.iter().any(|evidence| evidence.field.ends_with("MASTER_PORT of container pytorch")));
+}

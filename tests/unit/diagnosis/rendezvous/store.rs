@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::check;
 use super::super::objects::{START, ago, node, rank_of, with};
+use super::super::{check, report};
 use super::{job_of, job_with, set};
 
 /// Returns the job with a dynamic rendezvous.
@@ -145,6 +145,46 @@ fn c10d(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&dynamic(objects, "c10d", "llama-master-0:23456"), expected);
 }
 
+/// Without the store, not even the minimum of nodes is enough.
+#[rstest]
+#[case::fixed("3")]
+#[case::elastic("1:3")]
+fn all_accelerators_wait_for_the_store(#[case] nodes: &str) {
+    let mut objects = dynamic(job_with(0, restarted(60)), "c10d", "llama-master-0:23456");
+    for pod in &mut objects[..3] {
+        *pod = set(pod.clone(), &[("PET_NNODES", nodes)]);
+    }
+    let found = report(&objects).diagnoses.remove(0);
+    let waste = found.waste.map(|waste| (waste.accelerators, waste.accelerator_seconds));
+    assert_eq!((found.code.code(), waste), ("StoreLost", Some((24, 24 * 60))));
+    assert!(found.finding.fix.unwrap().starts_with("find out why the member with the store terminated"), "{found:?}");
+}
+
+#[rstest]
+#[case::state(
+    exited("PET_MAX_RESTARTS", 1),
+    "status.containerStatuses[pytorch].state.terminated",
+    "exit code 1, 1 restart of the container"
+)]
+#[case::last_state(
+    waits(exited("PET_MAX_RESTARTS", 1)),
+    "status.containerStatuses[pytorch].lastState.terminated",
+    "exit code 1, 1 restart of the container"
+)]
+fn the_evidence_is_a_field_of_the_pod(#[case] objects: Vec<Value>, #[case] field: &str, #[case] value: &str) {
+    let report = report(&objects);
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "RestartsUsedUp").unwrap();
+    assert_eq!((&*found.evidence[0].field, &*found.evidence[0].value), (field, value));
+}
+
+/// The container of worker 0 waits for its next start.
+fn waits(mut objects: Vec<Value>) -> Vec<Value> {
+    let status = &mut objects[1]["status"]["containerStatuses"][0];
+    status["lastState"] = status["state"].take();
+    status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    objects
+}
+
 /// The agent of worker 0 exited with `code`.
 fn exited(setting: &str, code: i64) -> Vec<Value> {
     let ended = json!({"exitCode": code, "startedAt": ago(3600), "finishedAt": ago(30)});
@@ -203,4 +243,13 @@ fn a_node_is_lost(#[case] nodes: &str, #[case] expected: &str) {
         json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown", "lastTransitionTime": ago(60)}]}});
     objects.push(with(node("node-1"), silent));
     check(&objects, &[expected]);
+}
+
+#[rstest]
+#[case::default_id(None, "PET_RDZV_ID of container pytorch", "not set, so it is none")]
+#[case::own_id(Some("x"), "PET_RDZV_ID of container pytorch", "x")]
+fn the_identifier_is_evidence(#[case] id: Option<&str>, #[case] field: &str, #[case] value: &str) {
+    let objects = [agent("a", id, "etcd.example.com:1"), agent("b", id, "etcd.example.com:1")].concat();
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!((&*found.evidence[0].field, &*found.evidence[0].value), (field, value));
 }
