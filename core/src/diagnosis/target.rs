@@ -25,7 +25,7 @@ const SHORT_NAMES: [(&str, &str); 9] = [
 /// A workload or pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Kind of a workload; `None` for a pod.
+    /// Kind of a workload; `None` for a pod. A kind that is not supported is in lower case, possibly in the plural.
     kind: Option<String>,
     /// Name of the workload or pod.
     pub name: String,
@@ -46,7 +46,7 @@ pub enum TargetError {
     /// The text is not `KIND/NAME` or `POD`.
     #[error("expected KIND/NAME, KIND NAME or the name of a pod, found {0:?}")]
     Malformed(String),
-    /// The kind is not supported.
+    /// The kind is misspelled.
     #[error("unknown kind {0:?}: {1}")]
     UnknownKind(String, String),
 }
@@ -60,7 +60,7 @@ impl Target {
 
     /// Returns why an object or pod that exists is not selected.
     fn exclusion(&self, context: &Context<'_>, selection: &Selection) -> Option<String> {
-        let is_own = |kind: &str, name: &str| self.kind.as_deref() == Some(kind) && name == self.name;
+        let is_own = |kind: &str, name: &str| self.has_kind(kind) && name == self.name;
         let snapshot = context.snapshot;
         let mut workloads = snapshot.workloads.iter().filter(|object| selection.selects_namespace(&object.namespace));
         let workload = workloads.find(|object| is_own(&object.kind, &object.name));
@@ -78,7 +78,14 @@ impl Target {
         })
     }
 
-    /// Parses `KIND/NAME` or the name of a pod. The kind may be in the plural and in any case, and have an API group.
+    /// Returns true if the target is a workload of this kind.
+    fn has_kind(&self, kind: &str) -> bool {
+        let is_kind = |own: &str| own.eq_ignore_ascii_case(kind);
+        self.kind.as_deref().is_some_and(|own| is_kind(own) || own.strip_suffix('s').is_some_and(is_kind))
+    }
+
+    /// Parses `KIND/NAME` or the name of a pod. The kind may be in the plural and in any case, and have an API group. That of any
+    /// owner of pods is possible, unless it is similar to a known one.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let (kind, name) = match text.split_once('/') {
             Some((kind, name)) => (Some(kind.to_ascii_lowercase()), name),
@@ -93,26 +100,34 @@ impl Target {
             Some(kind) => {
                 let known = KINDS.iter().find(|known| known.kind.eq_ignore_ascii_case(kind) || known.resource == kind);
                 let short = || SHORT_NAMES.iter().find(|(short, _)| *short == kind).map(|(_, kind)| *kind);
-                let known = known.map(|known| known.kind).or_else(short);
-                let unknown = || TargetError::UnknownKind(kind.chars().take(300).collect(), kind_hint(kind));
-                Some(known.ok_or_else(unknown)?.to_owned())
+                match (known.map(|known| known.kind).or_else(short), similar_kind(kind)) {
+                    (Some(known), _) => Some(known.to_owned()),
+                    (None, Some(similar)) => {
+                        let hint = format!("did you mean {similar}?");
+                        return Err(TargetError::UnknownKind(kind.chars().take(300).collect(), hint));
+                    }
+                    (None, None) => Some(kind.chars().take(300).collect()),
+                }
             }
         };
         Ok(Self { kind, name: name.to_owned() })
     }
 }
 
-/// Returns the kind that is probably meant, or all kinds.
-fn kind_hint(unknown: &str) -> String {
+/// Returns all known kinds, in lower case.
+fn known_kinds() -> Vec<String> {
     let mut kinds: Vec<String> = KINDS.iter().map(|kind| kind.kind.to_ascii_lowercase()).collect();
     kinds.sort();
     kinds.dedup();
+    kinds
+}
+
+/// Returns the kind that is probably meant.
+fn similar_kind(unknown: &str) -> Option<String> {
+    let kinds = known_kinds();
     let names: Vec<&str> = kinds.iter().map(String::as_str).collect();
     let longer = || names.iter().copied().find(|kind| unknown.len() > 2 && kind.starts_with(unknown));
-    match nearest(unknown, &names).or_else(longer) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("use one of {}", names.join(", ")),
-    }
+    nearest(unknown, &names).or_else(longer).map(str::to_owned)
 }
 
 impl Selection {
@@ -136,6 +151,11 @@ impl Selection {
         if let Some(other) = of_name(name) {
             return Some(format!("{other} exists"));
         }
+        let is_known = |kind: &str| KINDS.iter().any(|known| known.kind == kind);
+        let unknown = target.kind.as_deref().filter(|kind| !is_known(kind));
+        if let Some(kind) = unknown.filter(|_| !jobs.iter().any(|job| target.has_kind(job.kind))) {
+            return Some(format!("unknown kind {kind:?}: use one of {}", known_kinds().join(", ")));
+        }
         let names = jobs.iter().flat_map(|job| job.pods.iter().map(|pod| &*pod.name).chain([job.name]));
         let near = nearest(name, &names.collect::<Vec<_>>())?;
         Some(format!("did you mean {near} ({})?", of_name(near)?))
@@ -143,9 +163,9 @@ impl Selection {
 
     /// Returns true if `job` is the workload or contains the pod.
     pub(super) fn selects(&self, job: &Job<'_>) -> bool {
-        let is_target = |Target { kind, name }: &Target| match kind {
-            Some(kind) => job.kind == kind && job.name == name,
-            None => job.pods.iter().any(|pod| *pod.name == **name),
+        let is_target = |target: &Target| match target.kind {
+            Some(_) => target.has_kind(job.kind) && job.name == target.name,
+            None => job.pods.iter().any(|pod| *pod.name == *target.name),
         };
         self.selects_namespace(job.namespace) && self.target.as_ref().is_none_or(is_target)
     }

@@ -19,7 +19,8 @@ use super::report;
 #[case::another_job("pytorchjob/gpt", Some(1))]
 #[case::missing("pytorchjob/bert", Some(0))]
 #[case::another_kind("tfjob/llama", Some(0))]
-#[case::unknown_kind("trainings/llama", None)]
+#[case::unknown_kind("trainings/llama", Some(0))]
+#[case::similar_kind("pytorchjb/llama", None)]
 #[case::no_name("pytorchjob/", None)]
 #[case::no_kind("/llama", None)]
 #[case::too_many_parts("a/b/c", None)]
@@ -46,11 +47,31 @@ fn targets(#[case] text: &str, #[case] pods: Option<usize>) {
 #[rstest]
 #[case::near("pytorchjb/a", "unknown kind \"pytorchjb\": did you mean pytorchjob?")]
 #[case::start("pytorch/a", "unknown kind \"pytorch\": did you mean pytorchjob?")]
-#[case::unrelated("service/a", "unknown kind \"service\": use one of appwrapper, cronjob, ")]
 fn unknown_kinds(#[case] text: &str, #[case] expected: &str) {
     let message = Target::parse(text).unwrap_err().to_string();
-    assert!(message.starts_with(expected), "{message}");
-    assert_eq!(message.matches("mpijob").count(), usize::from(message.contains("use one of")), "{message}");
+    assert_eq!(message, expected);
+}
+
+/// The tables print such owners, too.
+#[rstest]
+#[case::as_printed("AcmeTrain/acme", Some(2))]
+#[case::lower_case("acmetrain/acme", Some(2))]
+#[case::plural_with_group("acmetrains.example.com/acme", Some(2))]
+#[case::another_name("acmetrain/other", Some(0))]
+#[case::another_kind("service/db", Some(0))]
+fn owners_of_any_kind(#[case] text: &str, #[case] pods: Option<usize>) {
+    let owner = json!([{"apiVersion": "example.com/v1", "kind": "AcmeTrain", "name": "acme", "controller": true}]);
+    let mut snapshot = ClusterSnapshot::default();
+    for mut pod in job_with(2, json!({})) {
+        pod["metadata"]["labels"] = json!({});
+        pod["metadata"]["ownerReferences"] = owner.clone();
+        snapshot.add(&pod, "default").unwrap();
+    }
+    let selection = Selection { target: Some(Target::parse(text).unwrap()), namespace: None };
+    let report = diagnose(&snapshot, &selection, NOW.parse().unwrap());
+    assert_eq!(Some(report.pods), pods);
+    let names_kinds = report.hint.is_some_and(|hint| hint.contains("use one of appwrapper, cronjob, "));
+    assert_eq!(names_kinds, text.starts_with("service"));
 }
 
 #[rstest]
