@@ -1,5 +1,6 @@
 //! `trainmesh diagnose`: finds out why the pods of a job wait, hang or do not complete.
 
+mod directory;
 pub(super) mod dump;
 #[cfg(feature = "cluster")]
 pub(super) mod live;
@@ -114,9 +115,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(interval) = watch {
         return watch_cluster(arguments, target.as_ref(), *interval);
     }
-    let mut lacks_pods = false;
+    let (mut lacks_pods, mut holds_quota) = (false, false);
     let (report, errors, lacks_logs) = if filename.is_empty() {
-        (live(arguments, target.clone())?, Vec::new(), false)
+        let (report, lacks_logs) = live(arguments, target.clone())?;
+        (report, Vec::new(), lacks_logs)
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
@@ -126,10 +128,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let now = dump::time(&snapshot, *now)?;
         let report = diagnose(&snapshot, &selection, now);
         lacks_pods = !snapshot.has_pods() && errors.is_empty();
+        holds_quota = snapshot.holds_quota();
         (report, errors, lacks_logs)
     };
     if errors.is_empty() {
-        require_workload(&report, target.as_ref())?;
+        require_workload(&report, target.as_ref(), false)?;
     }
     if report.excluded_pods > 0 {
         let noun = if report.excluded_pods == 1 { "pod" } else { "pods" };
@@ -142,7 +145,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
     }
     if lacks_pods {
-        let problem = "the input contains no pods: a dump needs those of kubectl get pods -o yaml";
+        let problem = if holds_quota {
+            "the input contains no pods, so it is not known whether a job that Kueue has admitted has any: add those of \
+             kubectl get pods -A -o yaml"
+        } else {
+            "the input contains no pods: a dump needs those of kubectl get pods -o yaml"
+        };
         // A suspended job, for example, has none.
         if report.diagnoses.is_empty() {
             bail!(problem);
@@ -153,9 +161,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     Ok(if lacks_logs { Status::Failed } else { status(&report, &errors) })
 }
 
-/// Returns an error if the selected workload was not found.
-fn require_workload(report: &DiagnosisReport, target: Option<&Target>) -> anyhow::Result<()> {
+/// Returns an error if the selected workload was not found. `watches` is true for the first diagnosis of a watch.
+fn require_workload(report: &DiagnosisReport, target: Option<&Target>, watches: bool) -> anyhow::Result<()> {
     match target {
+        // Without `=`, the interval of a watch is the name of a pod.
+        Some(target) if report.workloads == 0 && watches && parse_interval(&target.name).is_ok() => {
+            bail!("no {} to diagnose: for an interval, use --watch={}", target.title(), target.name)
+        }
         Some(target) if report.workloads == 0 => {
             let hint = report.hint.as_deref().unwrap_or("check its name, kind and namespace");
             bail!("no {} to diagnose: {hint}", target.title())
@@ -196,12 +208,12 @@ fn status(report: &DiagnosisReport, errors: &[DocumentError]) -> Status {
 }
 
 #[cfg(feature = "cluster")]
-fn live(arguments: &Arguments, target: Option<Target>) -> anyhow::Result<DiagnosisReport> {
+fn live(arguments: &Arguments, target: Option<Target>) -> anyhow::Result<(DiagnosisReport, bool)> {
     live::diagnose_cluster(arguments, target)
 }
 
 #[cfg(not(feature = "cluster"))]
-fn live(_: &Arguments, _: Option<Target>) -> anyhow::Result<DiagnosisReport> {
+fn live(_: &Arguments, _: Option<Target>) -> anyhow::Result<(DiagnosisReport, bool)> {
     bail!("this build diagnoses only dumps: use -f, or build trainmesh without --no-default-features")
 }
 

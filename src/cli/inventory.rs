@@ -20,6 +20,8 @@ use trainmesh_core::yaml;
 const HEADER: [&str; 9] = ["CLASS", "WORKLOAD", "PODS", "GPUS", "ROLES", "GANG", "FABRIC", "MESH", "DEVICES"];
 /// Columns below the row in a narrow terminal.
 const BELOW: [&str; 4] = ["ROLES", "GANG", "FABRIC", "DEVICES"];
+/// The same, if a name does not fit either.
+const NAMES_BELOW: [&str; 5] = ["WORKLOAD", "ROLES", "GANG", "FABRIC", "DEVICES"];
 
 /// List the workloads that use accelerators
 ///
@@ -109,7 +111,11 @@ fn print(found: &Inventory) -> anyhow::Result<()> {
         return Ok(out.flush()?);
     }
     let rows: Vec<Vec<String>> = found.entries.iter().map(row).collect();
-    write!(out, "{}", format_fitted_table(&HEADER, &rows, &BELOW, layout))?;
+    let table = format_fitted_table(&HEADER, &rows, &BELOW, layout);
+    // The name of a workload may be longer than the terminal is wide.
+    let fits = |line: &str| line.starts_with(' ') || layout.fits(line.chars().count());
+    let table = if table.lines().all(fits) { table } else { format_fitted_table(&HEADER, &rows, &NAMES_BELOW, layout) };
+    write!(out, "{table}")?;
     writeln!(out)?;
     for class in WorkloadClass::ALL {
         let entries = || found.entries.iter().filter(|entry| entry.class == class);

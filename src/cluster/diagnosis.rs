@@ -96,21 +96,30 @@ struct Reader<'a> {
     read: ReadSnapshot,
 }
 
-/// Reads the objects of `namespace`, or of all namespaces.
+/// Reads the pods and workloads of `namespace`, or of all namespaces.
+pub async fn read_workloads(
+    client: &Client,
+    namespace: Option<&str>,
+    settings: Termination,
+) -> Result<ReadSnapshot, ReadError> {
+    let mut reader = Reader::new(client, namespace, settings);
+    reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
+    reader.list_workloads().await?;
+    Ok(reader.read)
+}
+
+/// Reads the objects of `namespace`, or of all namespaces, that a diagnosis needs.
 pub async fn read_snapshot(
     client: &Client,
     namespace: Option<&str>,
     settings: Termination,
 ) -> Result<ReadSnapshot, ReadError> {
-    let read = ReadSnapshot { snapshot: ClusterSnapshot::new(settings), forbidden: Vec::new() };
-    let mut reader = Reader { client, namespace, read };
+    let mut reader = Reader::new(client, namespace, settings);
     reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
     reader.list(&ApiResource::erase::<Event>(&()), true, None).await?;
     reader.list(&ApiResource::erase::<Node>(&()), false, Some(ObjectKind::Node)).await?;
     reader.list(&ApiResource::erase::<Service>(&()), true, Some(ObjectKind::Service)).await?;
-    for kind in KINDS.iter().filter(|kind| !SKIPPED.contains(&kind.kind)) {
-        reader.list_newest(kind.group, kind.versions, kind.kind, kind.resource, None).await?;
-    }
+    reader.list_workloads().await?;
     for (group, versions, kind, plural, complete) in SCHEDULING {
         reader.list_newest(group, versions, kind, plural, complete).await?;
     }
@@ -131,7 +140,20 @@ fn set_type(object: &mut Value, api_version: &str, kind: &str) {
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(client: &'a Client, namespace: Option<&'a str>, settings: Termination) -> Self {
+        let read = ReadSnapshot { snapshot: ClusterSnapshot::new(settings), forbidden: Vec::new() };
+        Self { client, namespace, read }
+    }
+
+    /// Lists the objects of all kinds of workloads that have pods to diagnose.
+    async fn list_workloads(&mut self) -> Result<(), ReadError> {
+        for kind in KINDS.iter().filter(|kind| !SKIPPED.contains(&kind.kind)) {
+            self.list_newest(kind.group, kind.versions, kind.kind, kind.resource, None).await?;
+        }
+        Ok(())
+    }
+
     /// Lists the objects of a kind in the first version that the cluster serves.
     async fn list_newest(
         &mut self,

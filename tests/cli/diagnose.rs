@@ -93,7 +93,8 @@ const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
 #[case::missing(&["tfjob/llama"], 2, &[], "error: no TFJob llama to diagnose: PyTorchJob team-a/llama exists")]
 #[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no workload of namespace team-z: there are workloads in team-a, team-with-a-long-name")]
-#[case::unknown_kind(&["service/llama"], 2, &[], "unknown kind \"service\"")]
+#[case::unknown_kind(&["service/llama"], 2, &[], "error: no service llama to diagnose: ")]
+#[case::similar_kind(&["pytorchjb/llama"], 2, &[], "unknown kind \"pytorchjb\": did you mean pytorchjob?")]
 #[case::invalid_time(&["--now", "yesterday"], 2, &[], "expected a time such as 2026-01-31T12:00:00Z")]
 #[case::help(&["--help"], 0, &["Examples:", "Exit codes:"], "")]
 fn dumps(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
@@ -136,6 +137,13 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     let run = diagnose(&["pytorchjob/llama"], job);
     let error = format!("error: {problem}");
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(2), "", error.as_str()));
+    // Its namespace may have no pods, which a dump of it does not show.
+    let condition = "Admitted";
+    let holding = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "llama"},
+        "status": {"conditions": [{"type": condition, "status": "True"}]}});
+    let run = diagnose(&[], &format!("{job}\n---\n{holding}"));
+    let error = "error: the input contains no pods, so it is not known whether a job that Kueue has admitted has any";
+    assert_exit(&run, 2, &[], error);
     // A finding that needs no pods.
     let suspended = job.replace(r#""spec": {"#, r#""spec": {"runPolicy": {"suspend": true}, "#);
     let run = diagnose(&[], &suspended);
@@ -160,6 +168,8 @@ fn an_invalid_document_is_named(#[case] dump: &str, #[case] stderr: &str) {
     assert_exit(&run, 2, &["\"errors\": [\n"], stderr);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(report["errors"][0]["source"], "stdin", "{run:#?}");
+    // An input without objects has no time.
+    assert_eq!(report["now"].is_null(), !dump.contains("2026-"), "{run:#?}");
 }
 
 #[test]
@@ -406,6 +416,26 @@ fn files_that_are_no_dump_are_explained(#[case] name: &str, #[case] text: &str, 
     assert_exit(&run, 2, &[], stderr);
 }
 
+/// A healthy dump beside files that are not read is no complete result.
+#[rstest]
+#[case::compressed_dump("b.yaml.gz", "note: DIR: skipped 1 compressed dump (.gz): decompress with gunzip")]
+#[case::compressed_json("b.json.gz", "note: DIR: skipped 1 compressed dump (.gz): decompress with gunzip")]
+#[case::another_archive("b.tar.gz", "")]
+#[case::subdirectory("sub/b.yml", "note: DIR: skipped 1 subdirectory: add it with -f")]
+#[case::hidden_directory(".git/b.yml", "")]
+fn files_that_are_not_read_are_noted(#[case] name: &str, #[case] stderr: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+    fs::write(folder.path().join(name), DUMP).unwrap();
+    fs::write(folder.path().join("a.yaml"), HEALTHY).unwrap();
+    for command in ["diagnose", "inventory"] {
+        let run = trainmesh(&[command, "-f", path], "");
+        assert_exit(&run, 0, &[], &stderr.replace("DIR", path));
+        assert_eq!(run.stderr.contains("skipped"), !stderr.is_empty(), "{run:#?}");
+    }
+}
+
 #[test]
 fn a_directory_without_dumps_names_the_extensions() {
     let run = with_files(&[("a.txt", "")], &["-f", "DIR"]);
@@ -483,8 +513,11 @@ fn logs_that_cannot_be_read_are_named() {
     let failed = json!({"kind": "Status", "code": 400, "status": "Failure", "reason": "BadRequest",
         "message": "container \"pytorch\" in pod \"llama-worker-0\" is terminated"});
     let (run, _) = in_cluster(vec![rdma_pods(), version(), (WORKER_LOG, failed)], &["-n", "team-a", "--logs"]);
-    assert_exit(&run, 0, &["nothing found"], "note: no logs of namespace team-a: you need get on pods/log there");
-    assert_exit(&run, 0, &[], "note: 1 of 2 logs could not be read: could not read the log of llama-worker-0: ");
+    assert_exit(&run, 2, &["nothing found"], "note: no logs of namespace team-a: you need get on pods/log there");
+    let reason =
+        "could not read the log of llama-worker-0: container \"pytorch\" in pod \"llama-worker-0\" is terminated\n";
+    assert_exit(&run, 2, &[], &format!("note: 1 of 2 logs could not be read: {reason}"));
+    assert_exit(&run, 2, &[], "note: no log was checked: the exit code is 2");
 }
 
 #[test]
@@ -617,4 +650,7 @@ fn a_watch_of_a_missing_workload_fails() {
     let served = vec![(PODS_PATH, pods("team-a")), version()];
     let (run, _) = in_cluster(served, &["tfjob", "gpt", "-n", "team-a", "--watch"]);
     assert_exit(&run, 2, &[], "error: no TFJob gpt to diagnose");
+    let served = vec![(PODS_PATH, pods("team-a")), version()];
+    let (run, _) = in_cluster(served, &["-n", "team-a", "-w", "30s"]);
+    assert_exit(&run, 2, &[], "error: no pod 30s to diagnose: for an interval, use --watch=30s");
 }

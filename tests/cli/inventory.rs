@@ -57,7 +57,12 @@ fn a_live_cluster_is_read(#[case] arguments: &[&str], #[case] path: &'static str
     let kubeconfig = apiserver.kubeconfig(folder.path());
     let run = trainmesh_with(&[&["inventory"], arguments].concat(), "", &[("KUBECONFIG", &kubeconfig)]);
     assert_exit(&run, 0, &[stdout], "note: not checked, because you may not list them: ");
-    assert!(apiserver.requests().iter().any(|request| request.split('?').next() == Some(path)));
+    let requests = apiserver.requests();
+    assert!(requests.iter().any(|request| request.split('?').next() == Some(path)));
+    // Its columns need no events, which are large, nor nodes.
+    for resource in ["/events", "/nodes", "/services", "/podgroups", "/peerauthentications", "/resourceclaims"] {
+        assert!(!requests.iter().any(|request| request.contains(resource)), "{requests:?}");
+    }
 }
 
 #[test]
@@ -79,4 +84,14 @@ const WITHOUT_PODS: &str = "apiVersion: v1\nitems:\n- apiVersion: batch/v1\n  ki
 fn a_dump_may_have_no_pods(#[case] dump: &str) {
     let run = trainmesh(&["inventory", "-f", "-"], dump);
     assert_exit(&run, 0, &["no workload uses accelerators"], "note: the input contains no pods");
+}
+
+/// The columns that fit stay beside each other.
+#[rstest]
+#[case::long_name("a-name-with-sixty-characters-that-no-narrow-terminal-can-show", "CLASS      PODS   GPUS   MESH\n")]
+#[case::short_name("llama", "CLASS      WORKLOAD                  PODS   GPUS   MESH\n")]
+fn names_that_are_wider_than_the_terminal_are_below_their_row(#[case] name: &str, #[case] header: &str) {
+    let dump = DUMP.replace("job-name: llama\n", &format!("job-name: {name}\n"));
+    let run = trainmesh_with(&["inventory", "-f", "-", "-n", "team-a"], &dump, &[("COLUMNS", "60")]);
+    assert_exit(&run, 0, &[header], "");
 }

@@ -1,5 +1,6 @@
 //! The machine-readable form of a report, for JSON and YAML.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Diagnosis, DiagnosisReport, Evidence, Waste};
@@ -17,7 +18,8 @@ impl DiagnosisReport {
         json!({
             "schemaVersion": SCHEMA_VERSION,
             "version": version,
-            "now": now.to_string(),
+            // An input without any time has none.
+            "now": (*now != Timestamp::UNIX_EPOCH).then(|| now.to_string()),
             "workloads": workloads,
             "pods": pods,
             "logs": logs,

@@ -10,6 +10,7 @@ use anstream::ColorChoice;
 use anyhow::{Context as _, anyhow, bail};
 use jiff::{SignedDuration, Timestamp};
 
+use super::directory::{is_log, logs_in};
 use crate::cli::{print_error, print_note, print_warning, stderr};
 use crate::manifest::{InputError, Inputs, has_extension};
 use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG, UnassignedLog};
@@ -18,12 +19,8 @@ use trainmesh_core::manifest::{Document, DocumentError};
 
 /// Namespace of objects without one, as in kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
-/// Extension of logs.
-const LOG: &str = "log";
 /// End of the error about a document that is no object, such as a table of kubectl.
 const NO_OBJECT: &str = "found a string";
-/// End of the names of logs that are not read.
-const COMPRESSED_LOG: &str = ".log.gz";
 /// Path of standard input.
 const STDIN: &str = "-";
 /// Time after the newest time in a dump within which it is probably written, if something happens in the cluster.
@@ -282,27 +279,4 @@ fn without_padding(head: &[u8]) -> &[u8] {
         (Some(start), Some(end)) => &head[start..=end],
         _ => &[],
     }
-}
-
-/// Returns the logs in a directory, in the order of their names.
-fn logs_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let step = || format!("cannot read `{}`", directory.display());
-    let entries = fs::read_dir(directory).with_context(step)?;
-    let paths =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>().with_context(step)?;
-    let (mut logs, others): (Vec<PathBuf>, Vec<PathBuf>) =
-        paths.into_iter().filter(|path| path.is_file()).partition(|path| is_log(path));
-    logs.sort();
-    let compressed = others.iter().filter(|path| path.to_string_lossy().ends_with(COMPRESSED_LOG)).count();
-    if compressed > 0 {
-        let (path, noun) = (directory.display(), if compressed == 1 { "log" } else { "logs" });
-        let what =
-            format_args!("{path}: skipped {compressed} compressed {noun} ({COMPRESSED_LOG}): decompress with gunzip");
-        print_note(&mut stderr(ColorChoice::Auto), what);
-    }
-    Ok(logs)
-}
-
-fn is_log(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == LOG)
 }

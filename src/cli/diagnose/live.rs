@@ -9,7 +9,7 @@ use super::scope::ScopeArguments;
 use crate::cli::live::{configuration_or_embedded, describe_error, no_pods, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
-use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot};
+use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot, read_workloads};
 use crate::cluster::{client, clock};
 use trainmesh_core::config::Termination;
 use trainmesh_core::diagnosis::{
@@ -27,6 +27,8 @@ pub(super) struct Subject<'a> {
 pub(super) struct LiveReport {
     pub(super) report: DiagnosisReport,
     pub(super) notes: Vec<String>,
+    /// True if logs were requested, and none could be read, which a note reports.
+    pub(super) lacks_logs: bool,
 }
 
 /// A cluster, a namespace, and the settings that determine which containers are sidecars.
@@ -45,11 +47,16 @@ struct Reading {
 }
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
-pub(super) fn diagnose_cluster(arguments: &Arguments, target: Option<Target>) -> anyhow::Result<DiagnosisReport> {
+/// The second value is true if logs were requested, and none could be read.
+pub(super) fn diagnose_cluster(
+    arguments: &Arguments,
+    target: Option<Target>,
+) -> anyhow::Result<(DiagnosisReport, bool)> {
     runtime()?.block_on(describe_error(arguments.scope.context.as_deref(), async {
-        let LiveReport { report, notes } = Subject::connect(arguments, target).await?.diagnose().await?;
+        let subject = Subject::connect(arguments, target).await?;
+        let LiveReport { report, notes, lacks_logs } = subject.diagnose().await?;
         print_notes(&notes);
-        Ok(report)
+        Ok((report, lacks_logs))
     }))
 }
 
@@ -57,7 +64,11 @@ pub(super) fn diagnose_cluster(arguments: &Arguments, target: Option<Target>) ->
 pub(in crate::cli) fn list_cluster(scope: &ScopeArguments) -> anyhow::Result<Inventory> {
     runtime()?.block_on(describe_error(scope.context.as_deref(), async {
         let connection = Connection::open(scope).await?;
-        let Reading { snapshot, now, notes } = connection.read().await?;
+        let client = &connection.client;
+        let now = clock::now(client).await?;
+        let reading = read_workloads(client, connection.namespace.as_deref(), connection.settings.clone());
+        let read = with_status("reading the cluster", Box::pin(reading)).await?;
+        let Reading { snapshot, now, notes } = connection.reading(read, now);
         print_notes(&notes);
         Ok(inventory(&snapshot, &Selection { target: None, namespace: connection.namespace }, now))
     }))
@@ -73,13 +84,14 @@ impl<'a> Subject<'a> {
     pub(super) async fn diagnose(&self) -> anyhow::Result<LiveReport> {
         let Self { arguments, connection, selection } = self;
         let Reading { mut snapshot, now, mut notes } = connection.read().await?;
+        let mut lacks_logs = false;
         if arguments.logs {
-            add_logs(&connection.client, &mut snapshot, selection, &mut notes).await?;
+            lacks_logs = !add_logs(&connection.client, &mut snapshot, selection, &mut notes).await?;
         }
         if arguments.ras {
             add_ras(&connection.client, &mut snapshot, selection, now, &mut notes).await;
         }
-        Ok(LiveReport { report: diagnose(&snapshot, selection, now), notes })
+        Ok(LiveReport { report: diagnose(&snapshot, selection, now), notes, lacks_logs })
     }
 }
 
@@ -99,15 +111,21 @@ impl Connection {
         // Read first: later objects are newer than it, never older.
         let now = clock::now(client).await?;
         let reading = read_snapshot(client, namespace.as_deref(), settings.clone());
-        let ReadSnapshot { snapshot, forbidden } = with_status("reading the cluster", Box::pin(reading)).await?;
+        let read = with_status("reading the cluster", Box::pin(reading)).await?;
+        Ok(self.reading(read, now))
+    }
+
+    /// Returns the objects with notes about what is missing.
+    fn reading(&self, read: ReadSnapshot, now: Timestamp) -> Reading {
+        let ReadSnapshot { snapshot, forbidden } = read;
         let mut notes = Vec::new();
         if !forbidden.is_empty() {
             notes.push(format!("not checked, because you may not list them: {}", forbidden.join(", ")));
         }
         if !snapshot.has_pods() {
-            notes.push(no_pods(namespace.as_deref()));
+            notes.push(no_pods(self.namespace.as_deref()));
         }
-        Ok(Reading { snapshot, now, notes })
+        Reading { snapshot, now, notes }
     }
 }
 
@@ -117,13 +135,13 @@ fn print_notes(notes: &[String]) {
     }
 }
 
-/// Reads the logs of the selected workloads, and notes what is missing.
+/// Reads the logs of the selected workloads, and notes what is missing. Returns false if there are logs, and none could be read.
 async fn add_logs(
     client: &Client,
     snapshot: &mut ClusterSnapshot,
     selection: &Selection,
     notes: &mut Vec<String>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let containers = log_targets(snapshot, selection);
     let reading = read_logs(client, &containers);
     let ReadLogs { logs, forbidden, omitted, failed, reason } = with_status("reading logs", Box::pin(reading)).await;
@@ -136,10 +154,14 @@ async fn add_logs(
     if let Some(reason) = reason {
         notes.push(format!("{failed} of {} logs could not be read: {reason}", containers.len()));
     }
+    let has_logs = !logs.is_empty() || containers.is_empty();
+    if !has_logs {
+        notes.push("no log was checked: the exit code is 2".to_owned());
+    }
     for log in logs {
         snapshot.add_log(log)?;
     }
-    Ok(())
+    Ok(has_logs)
 }
 
 /// Polls RAS of the selected jobs, and notes which of them have none.

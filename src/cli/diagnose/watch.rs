@@ -53,7 +53,7 @@ impl Watch<'_> {
         let subject = describe_error(context, Subject::connect(self.arguments, self.target.cloned())).await?;
         loop {
             match describe_error(context, subject.diagnose()).await {
-                Ok(LiveReport { report, notes }) => {
+                Ok(LiveReport { report, notes, lacks_logs: _ }) => {
                     self.failure = None;
                     self.print_notes(notes);
                     self.print(report)?;
@@ -70,7 +70,7 @@ impl Watch<'_> {
         let output = self.arguments.output;
         match &self.report {
             None => {
-                require_workload(&report, self.target)?;
+                require_workload(&report, self.target, true)?;
                 print(output, &report, &[])?;
             }
             Some(previous) => {

@@ -30,6 +30,8 @@ const END: usize = 1024 * 1024;
 const TOLERANCE: usize = 4 * 1024;
 /// Bytes that are read at a time.
 const CHUNK: usize = 16 * 1024;
+/// Maximum length of a reason.
+const MAX_REASON: usize = 300;
 /// Time limit for the content of a response.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -61,11 +63,21 @@ pub async fn read_logs(client: &Client, containers: &[LogName]) -> ReadLogs {
             }
             Err(error) => {
                 read.failed += 1;
-                read.reason.get_or_insert_with(|| chain(&error));
+                read.reason.get_or_insert_with(|| reason(&error));
             }
         }
     }
     read
+}
+
+/// Returns why a log could not be read: what the kubelet or the apiserver reports, without the rest of the status.
+fn reason(error: &RequestError) -> String {
+    match error.status() {
+        Some((step, status)) if !status.message.is_empty() => {
+            format!("could not {step}: {}", status.message.chars().take(MAX_REASON).collect::<String>())
+        }
+        _ => chain(error),
+    }
 }
 
 /// Reads the start of a log, and its end if it is longer.

@@ -57,9 +57,21 @@ fn init_crash() -> Value {
 
 #[rstest]
 #[case::main(crash_loop(3, "Error", 1), "worker-0 crashes again and again", "kubectl logs --previous, with -c")]
-#[case::first_restart(crash_loop(1, "Error", 1), "worker-0 crashes and is restarted after a delay", "kubectl logs --previous, with -c")]
-#[case::init(init_crash(), "container fetch of worker-0 crashes again and again", "kubectl logs --previous -c CONTAINER")]
-#[case::both(with(init_crash(), crash_loop(3, "Error", 1)), "worker-0 crashes again and again", "kubectl logs --previous -c CONTAINER")]
+#[case::first_restart(
+    crash_loop(1, "Error", 1),
+    "worker-0 crashes and is restarted after a delay",
+    "kubectl logs --previous, with -c"
+)]
+#[case::init(
+    init_crash(),
+    "container fetch of worker-0 crashes again and again",
+    "kubectl logs --previous -c CONTAINER"
+)]
+#[case::both(
+    with(init_crash(), crash_loop(3, "Error", 1)),
+    "worker-0 crashes again and again",
+    "kubectl logs --previous -c CONTAINER"
+)]
 fn the_container_that_crashes_is_named(#[case] patch: Value, #[case] subject: &str, #[case] command: &str) {
     let found = report(&job_with(3, patch)).diagnoses.remove(0);
     assert_eq!(found.finding.message, format!("{subject}, so 2 other pods of the job wait"));
