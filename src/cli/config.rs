@@ -214,12 +214,17 @@ fn report_undelivered_settings(configuration: &Configuration) {
 /// Loads the configuration at `paths`, several files of Helm values as one, or the embedded configuration if there is no
 /// path. Prints the problems and returns `None` if it is invalid.
 pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Configuration>> {
+    Ok(load_with_texts(paths)?.map(|(configuration, _)| configuration))
+}
+
+/// Does the same as [`load_or_default`], and returns the texts of the files, too.
+pub(super) fn load_with_texts(paths: &[PathBuf]) -> anyhow::Result<Option<(Configuration, Vec<String>)>> {
     if paths.is_empty() {
-        return Ok(Some(Configuration::embedded()));
+        return Ok(Some((Configuration::embedded(), Vec::new())));
     }
     let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let parsed = parse(&texts).inspect_err(|problems| print_problems_of_files(&names(paths), problems));
-    Ok(parsed.ok().map(|(configuration, _)| configuration))
+    Ok(parsed.ok().map(|(configuration, _)| (configuration, texts)))
 }
 
 /// Parses a configuration, or one or more files of Helm values, whose facts are also returned. Each problem has the index of its text.
@@ -236,19 +241,6 @@ fn parse(texts: &[String]) -> Result<(Configuration, Option<ValuesFacts>), Probl
 /// Returns the names of files for messages.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| path.display().to_string()).collect()
-}
-
-/// Loads the configuration at `path` and its text. Prints its problems and returns `None` if it is invalid.
-pub(super) fn load_with_text(path: &Path) -> anyhow::Result<Option<(Configuration, String)>> {
-    let text = read(path)?;
-    match Configuration::parse(&text) {
-        Ok(configuration) => Ok(Some((configuration, text))),
-        Err(problems) => {
-            let name = path.display().to_string();
-            print_problems(problems.iter().map(|problem| (&*name, problem)));
-            Ok(None)
-        }
-    }
 }
 
 /// Reads a configuration file, or standard input.

@@ -64,15 +64,16 @@ enum Command {
 /// Source of custom profiles.
 #[derive(Debug, clap::Args)]
 struct Source {
-    /// Configuration with custom profiles, the manifest of its `ConfigMap`, or Helm values
+    /// Configuration with custom profiles, the manifest of its `ConfigMap`, or Helm values; can be repeated: several files of
+    /// Helm values are merged as Helm merges them
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
 }
 
 impl Source {
     /// Loads the configuration. Prints its problems and returns `None` if it is invalid.
     fn load(&self) -> anyhow::Result<Option<Configuration>> {
-        config::load_or_default(self.config.as_slice())
+        config::load_or_default(&self.config)
     }
 }
 

@@ -74,11 +74,11 @@ fn reports_what_was_checked(#[case] texts: &[&str], #[case] code: i32, #[case] s
 }
 
 #[rstest]
-#[case::show(&["config", "show"], 0, "hold: false", "")]
-#[case::list(&["fabric", "list"], 2, "", "cannot be used multiple times")]
-#[case::lint(&["lint", "-f", "-"], 0, "roles: 1", "")]
-#[case::preview(&["preview", "-f", "-"], 0, "", "")]
-fn files_of_values_are_merged(#[case] command: &[&str], #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
+#[case::show(&["config", "show"], "hold: false")]
+#[case::list(&["fabric", "list", "-o", "name"], "tcp")]
+#[case::lint(&["lint", "-f", "-"], "roles: 1")]
+#[case::preview(&["preview", "-f", "-"], "")]
+fn files_of_values_are_merged(#[case] command: &[&str], #[case] stdout: &str) {
     let folder = tempfile::tempdir().unwrap();
     let files = [("base.yaml", "config: {mesh: {hold: false}}"), ("site.yaml", "config: {mesh: {traffic: leave}}")];
     let paths = files.map(|(name, text)| {
@@ -91,6 +91,6 @@ fn files_of_values_are_merged(#[case] command: &[&str], #[case] code: i32, #[cas
         &arguments,
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: i}]}}",
     );
-    assert_eq!(run.code, Some(code), "{run:#?}");
-    assert!(run.stdout.contains(stdout) && run.stderr.contains(stderr), "{run:#?}");
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(run.stdout.contains(stdout), "{run:#?}");
 }

@@ -101,6 +101,28 @@ fn commands(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&st
     assert_exit(&run, code, stdout, stderr);
 }
 
+/// As `preview` does, the commands merge several files as Helm does.
+#[rstest]
+#[case::list(&["list", "-o", "name"], "\nlab\n")]
+#[case::show(&["show", "lab"], "description: of the site\n")]
+#[case::show_as_written(&["show", "lab", "--as", "values"], "    - name: lab\n      description: of the site\n      transport: roce\n")]
+#[case::render(&["render", "lab", "-o", "explain"], "FabricAdded")]
+fn several_files_of_values_are_merged(#[case] arguments: &[&str], #[case] expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, description: &str| {
+        let path = folder.path().join(name);
+        let profile = format!("{{profiles: [{{name: lab, description: {description}, transport: roce}}]}}");
+        let profile = if description.is_empty() { "{enabled: true}".to_owned() } else { profile };
+        fs::write(&path, format!("config:\n  fabric: {profile}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (base, site, last) = (file("a.yaml", "of the base"), file("b.yaml", "of the site"), file("c.yaml", ""));
+    let files = ["--config", &base, "--config", &site, "--config", &last];
+    let run = trainmesh(&[&["fabric"], arguments, &files].concat(), "");
+    assert_exit(&run, 0, &[expected], "");
+    assert!(!run.stdout.contains("of the base"), "{}", run.stdout);
+}
+
 #[test]
 fn shown_profiles_can_be_used_in_a_configuration() {
     for name in builtin_profiles().all().keys() {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{ProfileNameParser, Source, unknown_profile};
 use crate::cli::{Status, config};
-use trainmesh_core::config::{API_VERSION, Configuration, KIND, Profiles, profile_source, written_profile};
+use trainmesh_core::config::{API_VERSION, KIND, Profiles, profile_source, written_profile};
 use trainmesh_core::yaml;
 
 /// Print a profile as YAML. Built-in ones include comments; your own include defaults, except with --as config or values
@@ -38,15 +38,12 @@ const INDENT: &str = "  ";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { name, source, form } = arguments;
-    let loaded = match &source.config {
-        None => Some((Configuration::embedded(), String::new())),
-        Some(path) => config::load_with_text(path)?,
-    };
-    let Some((configuration, text)) = loaded else { return Ok(Status::Failed) };
+    let Some((configuration, texts)) = config::load_with_texts(&source.config)? else { return Ok(Status::Failed) };
     let profiles = &configuration.fabric.profiles;
     // A file to edit has the fields that the user wrote; the profile alone has all fields.
     let is_file = !matches!(form, Form::Profile) && profiles.is_custom(name);
-    let written = if is_file { written_profile(&text, name) } else { None };
+    // A later file replaces the list of profiles.
+    let written = texts.iter().rev().filter(|_| is_file).find_map(|text| written_profile(text, name));
     let profile = written.map_or_else(|| profile_yaml(profiles, name), Ok)?;
     write!(io::stdout(), "{}", form.text(&profile))?;
     Ok(Status::Success)
