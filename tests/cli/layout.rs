@@ -46,6 +46,7 @@ fn lines_fit_the_terminal(
     #[values(
         "preview -f jobs.yaml",
         "preview -f jobs.yaml -o explain",
+        "preview -f jobs.yaml --summary",
         "lint -f jobs.yaml",
         "fabric list",
         "fabric sources coreweave-ib",
@@ -59,7 +60,8 @@ fn lines_fit_the_terminal(
         .replace(" -f jobs.yaml", "")
         .replace(" -f dump.yaml --now 2026-01-01T12:00:00Z", "")
         .replace(" --write-time 5m --mtbf 4m", "")
-        .replace(" -o ", "-");
+        .replace(" -o ", "-")
+        .replace(" --", "-");
     check(&name, &in_terminal(&files(), command, Some(columns), &[]), columns);
 }
 

@@ -24,6 +24,9 @@ use trainmesh_core::preview::{FieldDifference, PodReport, Preview, Summary, find
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{Closing, TextOptions};
 
+/// Columns by which the lines after the first one of counts are indented.
+const SUMMARY_INDENT: usize = 4;
+
 /// Result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
@@ -191,11 +194,12 @@ impl Shown {
             return Ok(printer.sink().finish(&closing)?);
         }
         let mut out = colored_stdout(arguments.color.into());
+        let layout = stdout_layout();
         let files = if self.by_file.len() > 1 { self.by_file.as_slice() } else { &[] };
         for (file, summary) in files {
-            writeln!(out, "{}: {summary}", Printable(file))?;
+            writeln!(out, "{}", layout.wrap(&format!("{}: {summary}", Printable(file)), 0, SUMMARY_INDENT))?;
         }
-        writeln!(out, "{}", self.summary)?;
+        writeln!(out, "{}", layout.wrap(&self.summary.to_string(), 0, SUMMARY_INDENT))?;
         Ok(out.flush()?)
     }
 
