@@ -121,7 +121,7 @@ codes! {
         /// The image of the pod's `istio-proxy` container is usually `auto`, which only the injector replaces.
         ProxyCustomized => "the pod defines its own istio-proxy container, which is incomplete without injection",
         /// The traffic mode is `leave`.
-        TrafficLeft => "traffic capture is not configured: Istio decides",
+        TrafficLeft => "Istio decides about traffic capture",
         /// The label has an unknown value.
         UnknownTrafficMode => "the label trainmesh.dev/mesh-traffic has an unknown value",
 

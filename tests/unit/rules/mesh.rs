@@ -5,7 +5,7 @@ mod disable_capture;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh_core::config::Traffic;
+use trainmesh_core::config::{Configuration, Traffic};
 use trainmesh_core::mutate::RuleId;
 use trainmesh_core::scope::Mode;
 
@@ -132,4 +132,26 @@ fn traffic(
     #[case] warnings: &[&str],
 ) {
     check(&scenario, &pod, RuleId::MeshTraffic, expected, written, warnings);
+}
+
+const PROFILE: &str = "fabric: {default: lab, profiles: [{name: lab, transport: ib, mesh: {istio: excludeInterfaces, interfaces: [net1]}}]}";
+
+#[rstest]
+#[case::configuration("", json!({}), json!({}), "mesh.traffic of the configuration is leave")]
+#[case::own_label("", json!({"trainmesh.dev/mesh-traffic": "direct"}), json!({"trainmesh.dev/mesh-traffic": "leave"}), "the label trainmesh.dev/mesh-traffic is leave")]
+#[case::label_of_the_namespace("", json!({"trainmesh.dev/mesh-traffic": "leave"}), json!({}), "the label trainmesh.dev/mesh-traffic is leave")]
+#[case::profile(PROFILE, json!({}), json!({}), "the fabric profile only excludes interfaces")]
+fn the_message_names_what_selects_leave(
+    #[case] config: &str,
+    #[case] namespace: Value,
+    #[case] labels: Value,
+    #[case] expected: &str,
+) {
+    let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{config}\n");
+    let scenario = Scenario { labels: namespace, config: Configuration::parse(&text).unwrap(), ..Scenario::default() };
+    let mut pod = pod(json!({"labels": labels}));
+    pod["spec"]["containers"][0]["resources"] = json!({"limits": {"nvidia.com/gpu": 8}});
+    let outcome = scenario.run(&pod);
+    let rule = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshTraffic).unwrap();
+    assert_eq!(rule.message, format!("Istio decides about traffic capture: {expected}"));
 }

@@ -13,6 +13,11 @@ use crate::keys;
 use crate::mutate::{Plan, Reason};
 use crate::pod::Injection;
 
+/// Causes of the mode `leave`.
+const LEFT_BY_LABEL: &str = "the label trainmesh.dev/mesh-traffic is leave";
+const LEFT_BY_PROFILE: &str = "the fabric profile only excludes interfaces";
+const LEFT_BY_DEFAULT: &str = "mesh.traffic of the configuration is leave";
+
 /// Annotations that configure capture for one direction of traffic.
 struct Direction {
     /// Annotation that, if empty, disables capture.
@@ -39,8 +44,9 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
     if !context.snapshot.config.mesh.enabled {
         return RuleDecision::skipped(Reason::MeshOff);
     }
-    let selected = labeled_mode(context).or(plan.traffic().map(Ok));
-    match selected.unwrap_or(Ok(context.snapshot.config.mesh.traffic)) {
+    let (labeled, of_profile) = (labeled_mode(context), plan.traffic());
+    let selected = labeled.or(of_profile.map(Ok)).unwrap_or(Ok(context.snapshot.config.mesh.traffic));
+    match selected {
         Err(unknown) => {
             let known = Traffic::names();
             let fix = nearest(unknown, known)
@@ -51,7 +57,10 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
             decision.field = context.pod.label(keys::MESH_TRAFFIC).map(|_| label_pointer(keys::MESH_TRAFFIC));
             decision
         }
-        Ok(Traffic::Leave) => leave(context, selected.is_some()),
+        Ok(Traffic::Leave) if labeled.is_some() => left(LEFT_BY_LABEL),
+        Ok(Traffic::Leave) if of_profile.is_some() => left(LEFT_BY_PROFILE),
+        // The mode was not selected for this pod.
+        Ok(Traffic::Leave) => warn_if_captured(context, left(LEFT_BY_DEFAULT)),
         Ok(Traffic::Direct) => direct::decide(context, plan),
         Ok(Traffic::DisableCapture) => disable_capture(context, plan),
         Ok(Traffic::DisableInjection) => disable_injection(context, plan),
@@ -65,10 +74,9 @@ fn labeled_mode<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a 
     Some(Traffic::parse(value).ok_or(value))
 }
 
-/// Leaves traffic capture unchanged. Warns about the effect on distributed training, unless the mode was selected.
-fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
-    let decision = RuleDecision::skipped(Reason::TrafficLeft);
-    if is_selected { decision } else { warn_if_captured(context, decision) }
+/// Leaves traffic capture unchanged. `cause` is what selects the mode.
+fn left(cause: &str) -> RuleDecision {
+    RuleDecision::skipped(Reason::TrafficLeft).with_detail(cause)
 }
 
 /// Disables capture. Istio reads the annotations at every injection, even into a pod that already has a proxy.
