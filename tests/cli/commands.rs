@@ -62,6 +62,14 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     &[],
     "metadata.labels[trainmesh.dev/inject] is true"
 )]
+#[case::namespace_name_that_is_no_string(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: y, labels: {trainmesh.dev/injct: enabled}}\n",
+    2,
+    &[],
+    "line 3: Namespace: metadata.name is true: expected a string; quote it"
+)]
+#[case::quoted_name_of_a_namespace(&["lint", "-f", "-"], "apiVersion: v1\nkind: Namespace\nmetadata: {name: 'y'}\n", 0, &["roles: 0"], "")]
 #[case::review_of_an_update(
     &["preview", "-f", "-"],
     r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"UPDATE","object":{}}}"#,

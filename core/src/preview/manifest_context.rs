@@ -245,8 +245,12 @@ impl ManifestContext {
     }
 }
 
-/// Rejects a `Namespace` with invalid labels, because they affect every pod in it.
+/// Rejects a `Namespace` whose name is no string, or with invalid labels, because they affect every pod in it.
 pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
+    if let Some(name) = namespace.pointer("/metadata/name").filter(|name| !name.is_string() && !name.is_null()) {
+        let expected = if name.is_object() || name.is_array() { "a string" } else { "a string; quote it" };
+        return Err(RenderError::Invalid { path: "metadata.name".to_owned(), found: name.to_string(), expected });
+    }
     let expected = "a mapping of strings";
     let invalid = |path: String, found: &Value| RenderError::Invalid { path, found: found.to_string(), expected };
     match namespace.pointer("/metadata/labels") {
