@@ -18,7 +18,7 @@ use super::fields::{Field, Fields, Section as _, expected_list, read_root};
 use super::{Problem, Profile};
 use crate::hint::{MAX_COMPARED, nearest, one_of};
 use crate::yaml::{DuplicateKeys, Node};
-use crate::{hash, yaml};
+use crate::{hash, keys, yaml};
 
 /// Version of the code that renders profiles into patches. It is part of the revision, because the pods of one job must
 /// be rendered in the same way.
@@ -127,7 +127,8 @@ impl Profiles {
         if profile_sources().any(|source| source.profile == name) {
             return format!("it is an example: add the profile of examples/fabric/{name}.yaml to the configuration");
         }
-        match self.suggestion(name) {
+        let values: Vec<&str> = self.all().into_keys().chain([keys::NO_FABRIC]).collect();
+        match nearest(name, &values).map(str::to_owned).or_else(|| self.suggestion(name)) {
             Some(near) => format!("did you mean {near}?"),
             None => "trainmesh fabric list shows all".to_owned(),
         }

@@ -202,6 +202,7 @@ fn entries_without_effect_are_reported(
 #[case::none("none", None)]
 #[case::known("eks-efa", None)]
 #[case::near("eks-efaa", Some("trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?"))]
+#[case::no_profile("None", Some("trainmesh.dev/fabric=None: no fabric profile has this name: did you mean none?"))]
 #[case::example(
     "hgx-rails",
     Some(

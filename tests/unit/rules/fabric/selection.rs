@@ -171,6 +171,7 @@ fn the_tcp_fallback_is_limited_to_its_namespaces() {
 
 #[rstest]
 #[case::similar_name("tpc", "did you mean tcp?")]
+#[case::no_profile("NONE", "did you mean none?")]
 #[case::words_of_the_name("GKE-A3U", "did you mean gke-rdma-gib-a3u?")]
 #[case::several_names("GKE", "did you mean gke-mrdma-dra, gke-mrdma-dra-a4x-max or 3 more?")]
 #[case::no_similar_name("nonsense", "nonsense: trainmesh fabric list shows all")]
