@@ -5,8 +5,8 @@
 pub struct MachineDevices {
     /// Number of NVIDIA GPUs.
     pub gpus: u64,
-    /// Number of Elastic Fabric Adapters.
-    pub efa: u64,
+    /// Number of Elastic Fabric Adapters; `None` if it is not known.
+    pub efa: Option<u64>,
 }
 
 /// Instance types of AWS, each with its numbers of GPUs and of Elastic Fabric Adapters (aws/karpenter-provider-aws,
@@ -69,11 +69,17 @@ const INSTANCE_TYPES: [(&str, u64, u64); 54] = [
     ("p6-b300.48xlarge", 8, 16),
 ];
 
+/// Instance types that this list lacks, each with its number of GPUs. Sources differ about their adapters: manifests of
+/// awslabs/awsome-distributed-ai request 4 on a p6e-gb200, and aws/aws-parallelcluster adds one for each network card.
+const WITHOUT_ADAPTERS: [(&str, u64); 1] = [("p6e-gb200.36xlarge", 4)];
+
 /// Returns the devices of `machine`, the value of the node label for instance types; `None` if they are not known.
 #[must_use]
 pub fn machine_devices(machine: &str) -> Option<MachineDevices> {
-    let found = INSTANCE_TYPES.iter().find(|(name, ..)| *name == machine)?;
-    Some(MachineDevices { gpus: found.1, efa: found.2 })
+    let listed = INSTANCE_TYPES.iter().map(|(name, gpus, efa)| (*name, *gpus, Some(*efa)));
+    let others = WITHOUT_ADAPTERS.iter().map(|(name, gpus)| (*name, *gpus, None));
+    let (_, gpus, efa) = listed.chain(others).find(|(name, ..)| *name == machine)?;
+    Some(MachineDevices { gpus, efa })
 }
 
 #[cfg(test)]
@@ -85,12 +91,13 @@ mod tests {
     use crate::config::profile::{Amount, Ratios};
 
     #[rstest]
-    #[case::several("p5en.48xlarge", Some((8, 16)))]
-    #[case::one("p5.4xlarge", Some((1, 1)))]
-    #[case::without_adapters("g5.xlarge", Some((1, 0)))]
+    #[case::several("p5en.48xlarge", Some((8, Some(16))))]
+    #[case::one("p5.4xlarge", Some((1, Some(1))))]
+    #[case::without_adapters("g5.xlarge", Some((1, Some(0))))]
+    #[case::unknown_adapters("p6e-gb200.36xlarge", Some((4, None)))]
     #[case::family("p5en", None)]
     #[case::another_size("p5en.24xlarge", None)]
-    fn devices_are_those_of_the_instance_type(#[case] machine: &str, #[case] expected: Option<(u64, u64)>) {
+    fn devices_are_those_of_the_instance_type(#[case] machine: &str, #[case] expected: Option<(u64, Option<u64>)>) {
         assert_eq!(machine_devices(machine).map(|devices| (devices.gpus, devices.efa)), expected);
     }
 
@@ -103,8 +110,8 @@ mod tests {
                 panic!("{name}")
             };
             for (machine, ratio) in ratios {
-                let Some(devices) = machine_devices(machine) else { continue };
-                assert_eq!(ratio.devices_for(devices.gpus), Some(devices.efa), "{name} on {machine}");
+                let Some(devices) = machine_devices(machine).filter(|devices| devices.efa.is_some()) else { continue };
+                assert_eq!(ratio.devices_for(devices.gpus), devices.efa, "{name} on {machine}");
             }
         }
     }

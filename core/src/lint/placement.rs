@@ -60,7 +60,7 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
     for (resource, count) in requested {
         let available = |devices: MachineDevices| match resource {
             GPU => Some(devices.gpus),
-            _ => rdma::is_efa(resource, context.input.cluster.claims).then_some(devices.efa),
+            _ => devices.efa.filter(|_| rdma::is_efa(resource, context.input.cluster.claims)),
         };
         let largest =
             known.iter().flatten().filter_map(|(machine, devices)| Some((available(*devices)?, &**machine))).max();

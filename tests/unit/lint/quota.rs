@@ -35,6 +35,11 @@ fn on(machine: &str, limits: &str) -> Scenario {
     on("p5.4xlarge", "nvidia.com/gpu: 2"),
     Some("p5.4xlarge has 1 nvidia.com/gpu, but the pod requests 2")
 )]
+#[case::more_gpus_than_known_adapters(
+    on("p6e-gb200.36xlarge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 8"),
+    Some("p6e-gb200.36xlarge has 4 nvidia.com/gpu, but the pod requests 8")
+)]
+#[case::unknown_number_of_adapters(on("p6e-gb200.36xlarge", "nvidia.com/gpu: 4, vpc.amazonaws.com/efa: 8"), None)]
 #[case::in_two_containers(
     pod(
         "{spec: {nodeSelector: {node.kubernetes.io/instance-type: ml.g5.48xlarge}, containers: [\
