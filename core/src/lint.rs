@@ -35,6 +35,7 @@ mod raw;
 mod rdma;
 mod role_fabrics;
 mod role_requests;
+mod role_traffic;
 mod run_order;
 mod security;
 mod services;

@@ -15,6 +15,7 @@ mod kinds;
 mod lookup;
 mod member_ports;
 mod queue;
+mod ranks;
 mod runtimes;
 mod similar_kind;
 mod template;
@@ -32,11 +33,11 @@ pub use identity::PodIdentity;
 pub(crate) use kinds::trainjob::dropped_fields;
 pub use kinds::{KINDS, find, find_other_version, kinds_named};
 pub use lookup::{
-    IDENTITY_LABELS, has_peers, has_training_peers, identify, is_auxiliary_role, is_serving_group, may_communicate,
-    shows_peers,
+    IDENTITY_LABELS, has_peers, has_training_peers, identify, is_auxiliary_role, is_serving_group, shows_peers,
 };
 pub use member_ports::member_ports;
 pub use queue::kueue_queue;
+pub use ranks::shows_ranks;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, kind_of_similar_group, nearest_kind};

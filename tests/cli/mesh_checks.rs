@@ -16,6 +16,9 @@ const RANGES: &str = "mesh: {podCIDRs: [10.244.0.0/16]}";
 /// A label selects the mode, and the jobs are not read.
 const WITHOUT_JOBS: &str = "mesh: {podCIDRs: [10.244.0.0/16]}\ngang: {enabled: false}";
 const DEFAULT: &str = "mesh: {}";
+const MODE: &str = "trainmesh.dev/mesh-traffic: direct";
+const OTHER_MODE: &str = "trainmesh.dev/mesh-traffic: disableCapture";
+const TORCHRUN: &str = "command: [torchrun, --nnodes=2, t.py]";
 
 /// Returns a `PeerAuthentication` for all namespaces, and a `JobSet` of two pods.
 fn job_set(mode: &str) -> String {
@@ -80,6 +83,36 @@ fn volcano_job(workers: u16) -> String {
         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {{name: a}}\nspec: {{tasks: [{}, {}]}}\n",
         task("master", 1),
         task("worker", workers)
+    )
+}
+
+/// Returns a workload of the core kinds with two pods, unless `spec` has another number.
+fn workload(kind: &str, spec: &str, labels: &str, container: &str) -> String {
+    let (version, spec) = match kind {
+        "Job" => ("batch/v1", format!("parallelism: 2, completions: 2, {spec}")),
+        _ => ("apps/v1", format!("replicas: 2, {spec}")),
+    };
+    format!(
+        "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{{spec}template: {{metadata: {{labels: {{{labels}}}}}, \
+         spec: {{restartPolicy: Never, containers: [{{name: train, image: i, {container}}}]}}}}}}\n"
+    )
+}
+
+/// Returns an MPIJob with these labels of its launcher and of its workers, and a `PeerAuthentication` of this mode.
+fn mpi_job(mode: &str, launcher: &str, workers: &str) -> String {
+    let role = |replicas: u8, labels: &str| {
+        let container = "{name: mpi, image: i, command: [mpirun, -np, '16', train]}";
+        format!(
+            "{{replicas: {replicas}, template: {{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{container}]}}}}}}"
+        )
+    };
+    let objects = job_set(mode);
+    let (authentication, _) = objects.split_once("---\n").unwrap();
+    format!(
+        "{authentication}---\napiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {{name: a}}\nspec:\n  mpiReplicaSpecs:\n    \
+         Launcher: {}\n    Worker: {}\n",
+        role(1, launcher),
+        role(2, workers)
     )
 }
 
@@ -159,6 +192,42 @@ spec:
 #[case::roles_of_one("FP021", SIDECARS, DEFAULT, volcano_job(1), true)]
 #[case::one_role_of_one("FP021", SIDECARS, DEFAULT, volcano_job(0), false)]
 #[case::group_of_one("FP021", DIRECT, RANGES, group(1), false)]
+#[case::job_without_index("FP021", DIRECT, RANGES, workload("Job", "", "", TORCHRUN), true)]
+#[case::job_without_index_that_is_no_rank(
+    "FP021",
+    DIRECT,
+    RANGES,
+    workload("Job", "", "", "command: [python, t.py]"),
+    false
+)]
+#[case::stateful_set(
+    "FP021",
+    DIRECT,
+    RANGES,
+    workload("StatefulSet", "", "", "env: [{name: PET_NNODES, value: '2'}]"),
+    true
+)]
+#[case::stateful_set_that_serves(
+    "FP021",
+    DIRECT,
+    RANGES,
+    workload("StatefulSet", "", "", "env: [{name: NUM_PROCESSES, value: '2'}]"),
+    false
+)]
+#[case::label_of_a_deployment("FP021", SIDECARS, RANGES, workload("Deployment", "", MODE, ""), true)]
+#[case::other_label_of_a_deployment("FP021", SIDECARS, RANGES, workload("Deployment", "", OTHER_MODE, ""), false)]
+#[case::half_of_an_mpi_job("FP062", SIDECARS, RANGES, mpi_job("STRICT", "", OTHER_MODE), true)]
+#[case::other_half_of_an_mpi_job(
+    "FP062",
+    DIRECT,
+    RANGES,
+    mpi_job("STRICT", "trainmesh.dev/mesh-traffic: leave", ""),
+    true
+)]
+#[case::whole_mpi_job("FP062", SIDECARS, RANGES, mpi_job("STRICT", OTHER_MODE, MODE), false)]
+#[case::captured_mpi_job("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", ""), false)]
+#[case::refused_for_an_mpi_job("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", MODE), false)]
+#[case::roles_of_a_job_set("FP062", DIRECT, RANGES, calls("STRICT", 8000).replace("spec: {template: {spec", "spec: {template: {metadata: {labels: {trainmesh.dev/mesh-traffic: leave}}, spec"), false)]
 #[case::call_of_a_captured_port("FP054", DIRECT, RANGES, calls("STRICT", 8000), true)]
 #[case::call_of_a_port_that_is_not_captured("FP054", DIRECT, RANGES, calls("STRICT", 8001), false)]
 #[case::call_in_plain_text("FP054", DIRECT, RANGES, calls("PERMISSIVE", 8000), false)]
@@ -189,4 +258,29 @@ fn lint_and_preview_agree(
         assert!(run.code.is_some_and(|code| code < 2), "{run:#?}");
         assert_eq!(run.stdout.contains(code), expected, "{command}: {}", run.stdout);
     }
+}
+
+#[rstest]
+#[case::strict("STRICT", &["--namespace-labels", SIDECARS], "FP062 E Worker bypasses Envoy, but not Launcher: STRICT mTLS rejects its connections")]
+#[case::permissive("PERMISSIVE", &["--namespace-labels", SIDECARS], "FP062 W Worker bypasses Envoy, but not Launcher: its connections may hang")]
+#[case::assumed_labels("PERMISSIVE", &[], "FP062 I Worker bypasses Envoy, but not Launcher: its connections may hang")]
+#[case::assumed_labels_with_strict("STRICT", &[], "FP062 E Worker bypasses Envoy")]
+fn different_modes_are_an_error_under_strict_mtls(#[case] mode: &str, #[case] labels: &[&str], #[case] expected: &str) {
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[&[command, "-f", "-"], labels].concat(), &mpi_job(mode, "", OTHER_MODE));
+        assert!(run.stdout.contains(expected), "{command}: {}", run.stdout);
+    }
+}
+
+/// A single pod has no peers: its label does no harm.
+#[rstest]
+#[case::several(workload("Job", "", MODE, ""), "FP021 W label trainmesh.dev/mesh-traffic=direct has no effect", true)]
+#[case::one(workload("Job", "", MODE, "").replace("parallelism: 2", "parallelism: 1"), "FP021 I label trainmesh.dev/mesh-traffic=direct", false)]
+#[case::pod(pod(&format!("labels: {{{MODE}}}"), "containers: [{name: a, image: i}]"), "FP021 W label trainmesh.dev/mesh-traffic=direct", true)]
+fn a_label_without_effect_is_reported(#[case] manifest: String, #[case] expected: &str, #[case] is_warning: bool) {
+    let lint = trainmesh(&["lint", "-f", "-", "--namespace-labels", SIDECARS], &manifest);
+    assert!(lint.stdout.contains(expected), "{}", lint.stdout);
+    let preview = trainmesh(&["preview", "-f", "-", "--fail-on", "warning", "--namespace-labels", SIDECARS], &manifest);
+    assert_eq!(preview.code, Some(i32::from(is_warning)), "{preview:#?}");
+    assert!(preview.stdout.contains("label trainmesh.dev/mesh-traffic=direct has no effect"), "{}", preview.stdout);
 }

@@ -38,6 +38,8 @@ pub struct JobContext {
     pub(super) deviation: Option<Deviation>,
     /// The first role that selects other machines than a role before it.
     pub(super) other_machines: Option<Deviation>,
+    /// The first role whose traffic Envoy captures, while that of another role bypasses it.
+    pub(super) captured_role: Option<Deviation>,
     /// Facts of each role, in the order of the roles.
     pub(super) roles: Vec<RoleRequests>,
     /// Services in the namespace of the job that select its pods.

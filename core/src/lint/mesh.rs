@@ -27,11 +27,17 @@ const MESSAGE_IF_SERVING: &str =
     "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
 const FIX_IF_SERVING: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture; the mode direct skips a \
                               LeaderWorkerSet, which counts as serving";
-/// Message for a pod that the mode `direct` skips, because neither its fields nor the object of its job show its peers.
+/// Message for a pod that the mode `direct` skips, because it belongs to no training job, or neither its fields nor the object of
+/// its job show its peers.
 const MESSAGE_IF_UNKNOWN: &str =
     "NCCL and Gloo hang behind Envoy, and direct skips the pod: label it trainmesh.dev/mesh-traffic=disableCapture";
 const FIX_IF_UNKNOWN: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture, or enable gang in the configuration, so \
                               that the object of the job shows the number of its pods";
+/// Message for a pod with the label `direct` that belongs to no training job.
+const MESSAGE_IF_LABELED: &str =
+    "label trainmesh.dev/mesh-traffic=direct has no effect: the pod belongs to no training job";
+const FIX_IF_OUTSIDE: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture, or run them as a training job: an \
+                              Indexed Job, a JobSet, or a kind of a training operator";
 /// Message for a pod that the rule would change, but for audit mode.
 const MESSAGE_IN_AUDIT: &str =
     "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
@@ -42,6 +48,21 @@ const MESSAGE_IN_AMBIENT: &str =
     "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
 const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
 const FIELD: &str = "/metadata/annotations";
+const LABEL_FIELD: &str = "/metadata/labels/trainmesh.dev~1mesh-traffic";
+
+/// Pods with which the pod communicates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Peers {
+    /// The other pods of its training job.
+    Job,
+    /// The other pods of its group of a `LeaderWorkerSet`.
+    Group,
+    /// Other ranks, although the pod belongs to no training job.
+    Outside,
+    /// Other ranks according to its label, which selects the mode `direct`: the rule skips it, because it belongs to no training
+    /// job.
+    Labeled,
+}
 
 /// Proxy that redirects the connections of a pod.
 enum Redirection {
@@ -71,23 +92,30 @@ pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut Findin
 
 /// Runs FP021 without a [`CheckContext`].
 pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
-    let is_group = is_serving_group(input);
+    let Some(redirection) = redirection(input) else { return };
     let decision = TrafficDecision::of(input);
-    match redirection(input).filter(|_| (is_group || is_rank(input)) && decision != TrafficDecision::Applied) {
-        None => {}
+    let Some(peers) = Peers::of(input).filter(|_| decision != TrafficDecision::Applied) else { return };
+    match redirection {
+        // The mode has no effect on ztunnel.
+        Redirection::Ambient if peers == Peers::Labeled => {}
         // The effect of ztunnel was not measured.
-        Some(Redirection::Ambient) => {
+        Redirection::Ambient => {
             findings.push_with_fix(Severity::Info, FIELD, MESSAGE_IN_AMBIENT, FIX_IN_AMBIENT);
         }
-        Some(Redirection::Sidecar) => {
-            // Assumed labels do not prove that the cluster has Istio.
-            let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
-            if input.is_excluded() {
+        Redirection::Sidecar => {
+            // A single pod has no peers. Assumed labels do not prove that the cluster has Istio.
+            let is_single = || peers == Peers::Labeled && input.replicas == Some(1) && input.pod.controller().is_some();
+            let severity = if input.labels_assumed || is_single() { Severity::Info } else { Severity::Warning };
+            if peers == Peers::Labeled {
+                findings.push_with_fix(severity, LABEL_FIELD, MESSAGE_IF_LABELED, FIX_IF_OUTSIDE);
+            } else if input.is_excluded() {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
             } else if decision == TrafficDecision::Audited {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IN_AUDIT, FIX_IN_AUDIT);
-            } else if is_group {
+            } else if peers == Peers::Group {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_SERVING, FIX_IF_SERVING);
+            } else if peers == Peers::Outside {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IF_UNKNOWN, FIX_IF_OUTSIDE);
             } else if decision == TrafficDecision::PeersUnknown {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_UNKNOWN, FIX_IF_UNKNOWN);
             } else {
@@ -109,12 +137,6 @@ fn redirection(input: &LintInput<'_>) -> Option<Redirection> {
     is_captured.then_some(Redirection::Sidecar)
 }
 
-/// Returns true if the pod communicates with other pods of its job.
-fn is_rank(input: &LintInput<'_>) -> bool {
-    let has_peers = |member| workload::has_training_peers(input.pod, member, input.replicas);
-    input.member.is_some_and(|member| has_peers(member) || is_in_gang(input, member))
-}
-
 /// Returns true if the object of the job shows that other pods start with the pod. Those of Volcano Jobs have no field that
 /// shows a pod of another role.
 fn is_in_gang(input: &LintInput<'_>, member: PodIdentity<'_>) -> bool {
@@ -126,9 +148,27 @@ fn is_in_gang(input: &LintInput<'_>, member: PodIdentity<'_>) -> bool {
     member.training && !workload::is_auxiliary_role(member) && (by_object || by_manifest())
 }
 
-/// Returns true if the pod is one of several of a `LeaderWorkerSet`.
-fn is_serving_group(input: &LintInput<'_>) -> bool {
-    input.member.is_some_and(|member| workload::is_serving_group(input.pod, member))
+impl Peers {
+    /// Returns `None` if the pod communicates with no other pod, as far as it is known.
+    fn of(input: &LintInput<'_>) -> Option<Self> {
+        let LintInput { pod, member, replicas, rules, .. } = *input;
+        let is_rank = |member| workload::has_training_peers(pod, member, replicas) || is_in_gang(input, member);
+        if let Some(member) = member.filter(|member| member.training) {
+            return is_rank(member).then_some(Self::Job);
+        }
+        if member.is_some_and(|member| workload::is_serving_group(pod, member)) {
+            return Some(Self::Group);
+        }
+        if pod.is_gateway() {
+            return None;
+        }
+        if workload::shows_ranks(pod, replicas) {
+            return Some(Self::Outside);
+        }
+        let is_skipped = rules.iter().any(|rule| rule.reason == Reason::NotTraining);
+        let is_direct = || pod.label(keys::MESH_TRAFFIC).and_then(Traffic::parse) == Some(Traffic::Direct);
+        (is_skipped && is_direct()).then_some(Self::Labeled)
+    }
 }
 
 impl TrafficDecision {
@@ -139,7 +179,8 @@ impl TrafficDecision {
             return Self::PeersUnknown;
         }
         let label = pod.label(keys::MESH_TRAFFIC).or(labels.get(keys::MESH_TRAFFIC).map(String::as_str));
-        let skips = |mode: &str| Traffic::parse(mode) == Some(Traffic::Direct) && is_serving_group(input);
+        let is_training = || input.member.is_some_and(|member| member.training);
+        let skips = |mode: &str| Traffic::parse(mode) == Some(Traffic::Direct) && !is_training();
         // The label affects only pods that are opted in.
         let has_label = label.is_some_and(|mode| !skips(mode)) && !input.is_excluded();
         if !has_label && decisions().all(|rule| rule.outcome == Verdict::Skipped) {

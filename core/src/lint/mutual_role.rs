@@ -36,6 +36,8 @@ pub struct PatchedRole<'a> {
     pub name: &'a str,
     /// Number of pods; `None` if unknown.
     pub replicas: Option<u64>,
+    /// The pod before the patch.
+    pub original: Pod<'a>,
     /// The pod after the patch.
     pub pod: Pod<'a>,
     /// Sidecar injection that Istio performs for the pod.
@@ -45,7 +47,7 @@ pub struct PatchedRole<'a> {
 impl MutualRole {
     /// Returns `None` if no captured port requires mTLS.
     pub(super) fn new(role: PatchedRole<'_>, mesh: MeshView<'_>) -> Option<Self> {
-        let PatchedRole { name, replicas, pod, injection } = role;
+        let PatchedRole { name, replicas, pod, injection, original: _ } = role;
         let member = workload::identify(pod)?;
         let Some(Inbound::Only(ports)) = Inbound::of(pod, injection) else { return None };
         let objects = mesh.objects?;

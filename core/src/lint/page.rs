@@ -12,7 +12,7 @@ These checks find settings of a pod that break RDMA or NCCL, or slow them down (
 their work (`TR`). Three commands report them:
 
 - The webhook returns errors and warnings, five at most, as admission warnings for pods that use a fabric, and
-  FP045 for every pod. It never runs FP049, nor FP052 to FP059, the checks about the mesh. FP021, FP046, FP050 and FP051 come
+  FP045 for every pod. It never runs FP049, nor FP052 to FP059 and FP062, the checks about the mesh. FP021, FP046, FP050 and FP051 come
   as warnings of the rules.
 - `trainmesh preview` shows the findings of pods that select a profile, request or claim an adapter, or set an NCCL
   variable; of other pods, only those about the whole job (also `TR`), labels, claims, unknown fields and the mesh.

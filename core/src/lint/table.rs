@@ -14,12 +14,14 @@ mod network;
 mod own_keys;
 mod placement;
 mod process_groups;
+mod role_traffic;
 mod security;
 mod tuning;
 mod values;
 mod volumes;
 
 use super::context::CheckContext;
+use super::role_traffic::mixed_modes;
 use super::sink::FindingSink;
 use super::{LintInput, services, startup};
 use crate::config::CheckId;
@@ -89,7 +91,7 @@ pub const MISPLACED_KEYS: CheckId = CheckId::training(6);
 
 /// The checks about Services of the mesh and the start of pods in it. They run for the patched pod, whatever its fabric, and
 /// never in admission, where the Services are not known.
-pub const MESH: [CheckId; 8] = [
+pub const MESH: [CheckId; 9] = [
     CheckId::new(52),
     CheckId::new(53),
     CheckId::new(54),
@@ -98,10 +100,11 @@ pub const MESH: [CheckId; 8] = [
     CheckId::new(57),
     CheckId::new(58),
     CheckId::new(59),
+    CheckId::new(62),
 ];
 
 /// The functions of [`MESH`].
-pub(super) const MESH_CHECKS: [fn(&LintInput<'_>, &mut FindingSink<'_>); 8] = [
+pub(super) const MESH_CHECKS: [fn(&LintInput<'_>, &mut FindingSink<'_>); 9] = [
     services::uncaptured_port,
     services::mutual_rule,
     services::direct_calls,
@@ -110,10 +113,11 @@ pub(super) const MESH_CHECKS: [fn(&LintInput<'_>, &mut FindingSink<'_>); 8] = [
     startup::pod_limits,
     services::many_listeners,
     startup::early_network_use,
+    mixed_modes,
 ];
 
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 18] = [
+pub(super) static TOPICS: [&[Check]; 19] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -125,6 +129,7 @@ pub(super) static TOPICS: [&[Check]; 18] = [
     volumes::CHECKS,
     job::CHECKS,
     mesh::CHECKS,
+    role_traffic::CHECKS,
     mpi::CHECKS,
     compute_domains::CHECKS,
     claims::CHECKS,

@@ -5,6 +5,7 @@ use super::patched_pod::PatchedPod;
 use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::{CheckId, Profile};
 use crate::finding::{self, Finding, Severity};
+use crate::keys;
 use crate::lint::{self, KeyScope, LintInput};
 use crate::pod::{Injection, NotInjected, Pod, predict_injection};
 use crate::scope::Mode;
@@ -35,8 +36,8 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
         } else {
             lint_keys(original, rules, snapshot)
         };
-    let may_be_rank = || workload::identify(original).is_some_and(workload::may_communicate);
-    if (snapshot.labels_assumed || injection == Injection::NotExpected(NotInjected::Ambient)) && may_be_rank() {
+    let has_label = original.label(keys::MESH_TRAFFIC).is_some();
+    if snapshot.labels_assumed || has_label || injection == Injection::NotExpected(NotInjected::Ambient) {
         findings.extend(captured_traffic_info(&input(), snapshot));
     }
     finding::sort(&mut findings);
@@ -51,7 +52,8 @@ pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot
     lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)
 }
 
-/// Returns the finding about captured traffic if its severity is info, as for assumed labels and in the ambient mesh. The
+/// Returns the finding about captured traffic if its severity is info, as for assumed labels, in the ambient mesh, and for a
+/// label without effect on a single pod. The
 /// rule `mesh.traffic` omits such findings.
 fn captured_traffic_info(input: &LintInput<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
     if snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {

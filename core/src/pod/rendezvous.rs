@@ -139,6 +139,11 @@ pub(crate) fn node_range(text: &str) -> Option<(u64, u64)> {
     Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
 }
 
+/// Returns true if `host` is the pod itself.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host == "::1" || host.starts_with("127.")
+}
+
 /// Returns the port at the end of `23456` or `host:23456`.
 pub(crate) fn trailing_port(text: &str) -> Option<u16> {
     text.rsplit(':').next()?.trim().parse().ok()

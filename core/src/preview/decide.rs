@@ -98,9 +98,12 @@ impl Preview {
         let patched = roles.iter().zip(outcomes).map(|(role, (_, patched))| {
             let pod = Pod::new(patched);
             let injection = predict_injection(pod, namespace, labels);
-            PatchedRole { name: &role.name, replicas: role.replicas, pod, injection }
+            let original = Pod::new(&role.pod);
+            PatchedRole { name: &role.name, replicas: role.replicas, original, pod, injection }
         });
-        job.with_decisions(&decided.collect::<Vec<_>>()).with_mesh(patched, facts.mesh)
+        let patched: Vec<PatchedRole<'_>> = patched.collect();
+        let job = job.with_decisions(&decided.collect::<Vec<_>>());
+        job.with_mesh(patched.iter().copied(), facts.mesh).with_traffic(patched.into_iter(), facts.mesh)
     }
 
     /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those that compare its

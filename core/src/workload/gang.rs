@@ -144,14 +144,16 @@ impl SizeSource {
         sources.iter().any(has_metadata) || containers.any(has_variable)
     }
 
-    fn variable(self) -> Option<&'static str> {
+    /// Returns the name of the environment variable.
+    pub(super) fn variable(self) -> Option<&'static str> {
         match self {
             Self::Env(name) | Self::EnvWithPeers(name) | Self::EnvCluster(name) => Some(name),
             Self::Metadata(_) => None,
         }
     }
 
-    fn value_indicates_peers(self, text: &str) -> bool {
+    /// Returns true if a field with this value indicates that the pod is one of several.
+    pub(super) fn value_indicates_peers(self, text: &str) -> bool {
         match self {
             Self::Env(_) | Self::Metadata(_) => max_count(text) > 1,
             Self::EnvWithPeers(_) => true,

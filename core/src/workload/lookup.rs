@@ -88,13 +88,6 @@ pub fn shows_peers(pod: Pod<'_>) -> bool {
     SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)
 }
 
-/// Returns true if pods of `member`'s workload may communicate like those of a training job: see [`has_training_peers`] and
-/// [`is_serving_group`].
-#[must_use]
-pub fn may_communicate(member: PodIdentity<'_>) -> bool {
-    member.training || member.kind.gang.portless_service
-}
-
 /// Returns true if `pod` takes part in the collective work of `member`'s workload, and is known to have peers: by its own
 /// fields, or because its role has several `replicas`.
 #[must_use]

@@ -67,6 +67,11 @@ fn with_context(id: &str, text: &str) -> Scenario {
                 .labelled("istio-injection", "enabled")
                 .mesh(&[&headless("ray", "app: train", &ports.join(", "))])
         }
+        "FP062" => scenario.labelled("istio-injection", "enabled").beside(
+            "{metadata: {labels: {training.kubeflow.org/operator-name: mpi-operator, training.kubeflow.org/job-name: llama, \
+             training.kubeflow.org/job-role: worker}, annotations: {trainmesh.dev/applied: mesh.traffic, \
+             traffic.sidecar.istio.io/includeOutboundIPRanges: ''}}, spec: {containers: [{name: worker}]}}",
+        ),
         _ => scenario,
     }
 }

@@ -87,6 +87,21 @@ const UNKNOWN: &str = "NCCL and Gloo hang behind Envoy, and direct skips the pod
 const AUDIT: &str =
     "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
 
+const NO_JOB: &str = "label trainmesh.dev/mesh-traffic=direct has no effect: the pod belongs to no training job";
+/// A container that runs torchrun on two nodes.
+const RANK: &str = "command: [torchrun, --nnodes=2, train.py]";
+
+/// Returns a pod that the mode `direct` skips, because it belongs to no training job.
+fn not_training(spec: &str, labels: &str) -> Scenario {
+    let pod = pod(&format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{{spec}}}}}"));
+    pod.decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::NotTraining, "")
+}
+
+/// Like [`not_training`], with a container of these fields, behind Envoy.
+fn outside(fields: &str, labels: &str) -> Scenario {
+    not_training(&format!("containers: [{{name: train, {fields}}}]"), labels).labelled("istio-injection", "enabled")
+}
+
 /// Returns a leader of a `LeaderWorkerSet` whose groups have `size` pods.
 fn group(size: &str, labels: &str) -> Scenario {
     pod(&format!(
@@ -154,6 +169,21 @@ fn group(size: &str, labels: &str) -> Scenario {
     Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
 )]
 #[case::not_training(train(RDMA).labelled("istio-injection", "enabled"), None)]
+#[case::rank_outside_a_job(outside(RANK, ""), Some(UNKNOWN))]
+#[case::rank_outside_a_job_with_the_mode(outside(RANK, "").labelled("trainmesh.dev/mesh-traffic", "direct"), Some(UNKNOWN))]
+#[case::rank_outside_a_job_without_capture(outside(RANK, "trainmesh.dev/mesh-traffic: disableCapture"), None)]
+#[case::rank_outside_a_job_without_mesh(train(RANK), None)]
+#[case::server_with_the_mode_of_its_namespace(outside(RDMA, "").labelled("trainmesh.dev/mesh-traffic", "direct"), None)]
+#[case::own_label(outside(RDMA, "trainmesh.dev/mesh-traffic: direct"), Some(NO_JOB))]
+#[case::other_own_label(outside(RDMA, "trainmesh.dev/mesh-traffic: leave"), None)]
+#[case::own_label_in_ambient(
+    not_training("containers: [{name: train}]", "trainmesh.dev/mesh-traffic: direct").labelled("istio.io/dataplane-mode", "ambient"),
+    None
+)]
+#[case::own_label_of_a_gateway(
+    not_training("containers: [{name: istio-proxy}]", "trainmesh.dev/mesh-traffic: direct").labelled("istio-injection", "enabled"),
+    None
+)]
 #[case::group(group("2", "").labelled("istio-injection", "enabled"), Some(GROUP))]
 #[case::group_of_one(group("1", "").labelled("istio-injection", "enabled"), None)]
 #[case::group_that_direct_skips(

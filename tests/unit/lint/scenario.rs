@@ -196,10 +196,14 @@ impl Scenario {
         let patched_role = |(name, pod)| {
             let pod = Pod::new(pod);
             let injection = predict_injection(pod, "team-a", &self.labels);
-            PatchedRole { name, replicas: Some(1), pod, injection }
+            PatchedRole { name, replicas: Some(1), original: pod, pod, injection }
         };
         let roles = [("own", &self.pod)].into_iter().chain(self.others.iter().flatten().map(|other| ("other", other)));
-        let job = job.map(|job| job.with_workload(&workload).with_mesh(roles.map(patched_role), cluster.mesh));
+        let roles: Vec<PatchedRole<'_>> = roles.map(patched_role).collect();
+        let job = job.map(|job| {
+            let job = job.with_workload(&workload).with_mesh(roles.iter().copied(), cluster.mesh);
+            job.with_traffic(roles.iter().copied(), cluster.mesh)
+        });
         let input = LintInput {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),

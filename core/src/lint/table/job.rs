@@ -11,7 +11,9 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "training traffic through Envoy or ztunnel",
         why: "NCCL and Gloo open ports that cannot be listed in advance, and use their own protocols. The proxy \
-              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. The \
+              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. A pod that \
+              belongs to no training job is reported if its variables or its command show several ranks (docs/mesh.md), and if \
+              its own label selects direct, which skips it: of a single pod, as information. The \
               severity is information if the labels of the namespace are assumed, because neither the manifests nor \
               --namespace-labels nor --cluster provide them, and in the ambient mesh, whose ztunnel accepts connections \
               alike.",

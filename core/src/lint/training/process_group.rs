@@ -5,7 +5,7 @@ use super::{Agent, RolePods, WorkloadManifest, words};
 use crate::finding::Severity;
 use crate::lint::context::CheckContext;
 use crate::lint::sink::FindingSink;
-use crate::pod::node_range;
+use crate::pod::{is_loopback, node_range};
 
 const NODES: &str = "PET_NNODES";
 const BACKEND: &str = "PET_RDZV_BACKEND";
@@ -165,10 +165,6 @@ fn loopback<'a>(agent: &'a Agent<'_>) -> Option<(&'static str, &'a str)> {
         None => master()?,
     };
     is_loopback(host(value)).then_some((setting, value))
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host == "::1" || host.starts_with("127.")
 }
 
 fn is_standalone(agent: &Agent<'_>) -> bool {

@@ -126,6 +126,18 @@ fn a_group_that_serves_is_skipped_with_a_warning() {
     check_direct(&direct(), &leader_worker_set("2"), "skipped NotTraining", json!({}), &[warning]);
 }
 
+#[rstest]
+#[case::rank(json!({}), json!([{"name": "a", "command": ["torchrun", "--nnodes=2"]}]), "direct skips the pod: label it trainmesh.dev/mesh-traffic=disableCapture")]
+#[case::own_label(json!({"labels": {"trainmesh.dev/mesh-traffic": "direct"}}), json!([{"name": "a"}]), "trainmesh.dev/mesh-traffic=direct has no effect")]
+fn a_pod_of_no_training_job_is_skipped_with_a_warning(
+    #[case] metadata: Value,
+    #[case] containers: Value,
+    #[case] warning: &str,
+) {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}});
+    check_direct(&direct(), &pod, "skipped NotTraining", json!({}), &[warning]);
+}
+
 /// The pod shows that it has peers, but the first pod of its job does not, and all must have the same mode.
 #[test]
 fn a_pod_whose_job_is_unknown_is_skipped_with_a_warning() {
