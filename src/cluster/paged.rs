@@ -21,6 +21,8 @@ const FIRST_PAGE: u32 = 100;
 const MAX_PAGE: u32 = 500;
 /// Divisor of the number of objects after a page that is too large.
 const SHRINK: u32 = 4;
+/// Divisor of the number of objects by which the largest page grows again.
+const GROWTH: u32 = 8;
 
 /// Number of objects on the next page.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +95,12 @@ impl PageSize {
         before > 1
     }
 
-    /// Increases the size after a page that was not.
+    /// Increases the size after a page that was not. Smaller objects may follow: each of the largest pages makes the next one
+    /// larger by an eighth.
     fn grow(&mut self) {
+        if self.next == self.maximum {
+            self.maximum = (self.maximum + self.maximum / GROWTH + 1).min(MAX_PAGE);
+        }
         self.next = (self.next * 2).min(self.maximum);
     }
 }
@@ -149,11 +155,25 @@ mod tests {
             ("/api/v1/namespaces/team-a/pods?&limit=100", page(&[&large], "1")),
             ("/api/v1/namespaces/team-a/pods?&limit=25", page(&["a"], "1")),
             ("/api/v1/namespaces/team-a/pods?&limit=50&continue=1", page(&["b"], "2")),
-            ("/api/v1/namespaces/team-a/pods?&limit=50&continue=2", page(&["c"], "")),
+            ("/api/v1/namespaces/team-a/pods?&limit=57&continue=2", page(&["c"], "")),
         ])
         .await;
         result.unwrap();
         assert_eq!(found, ["a", "b", "c"], "each object once");
+    }
+
+    /// A few large objects at the start of a list.
+    #[test]
+    fn pages_grow_again() {
+        let mut size = PageSize { next: FIRST_PAGE, maximum: MAX_PAGE };
+        while size.shrink() {}
+        let pages = (1..).find(|_| {
+            size.grow();
+            size.next == MAX_PAGE
+        });
+        assert_eq!(pages, Some(38));
+        size.grow();
+        assert_eq!(size.next, MAX_PAGE);
     }
 
     #[tokio::test]
