@@ -1,5 +1,7 @@
 //! Pods without a node.
 
+use std::iter;
+
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -139,8 +141,21 @@ fn a_missing_pod_group_explains_that_there_is_no_attempt() {
 
 /// Limits a pod to a node by an affinity term.
 fn affinity(list: &str, key: &str) -> Value {
-    let term = json!({list: [{"key": key, "operator": "In", "values": ["node-9"]}]});
-    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}});
+    required(&[json!({list: [{"key": key, "operator": "In", "values": ["node-9"]}]})])
+}
+
+/// Limits a pod to nodes by terms, each with a number of nodes. Beyond the first 16 nodes, they exist.
+fn alternatives(counts: &[usize]) -> Value {
+    let mut names = (1..=16).map(|number| format!("left-{number}")).chain(iter::repeat("node-0".to_owned()));
+    let terms = counts.iter().map(|count| {
+        let values: Vec<String> = names.by_ref().take(*count).collect();
+        json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": values}]})
+    });
+    required(&terms.collect::<Vec<_>>())
+}
+
+fn required(terms: &[Value]) -> Value {
+    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}});
     json!({"spec": {"affinity": {"nodeAffinity": required}}})
 }
 
@@ -149,6 +164,12 @@ fn affinity(list: &str, key: &str) -> Value {
 #[case::field(affinity("matchFields", "metadata.name"), &["E PinnedNodeMissing no"])]
 #[case::hostname(affinity("matchExpressions", "kubernetes.io/hostname"), &["E PinnedNodeMissing no"])]
 #[case::another_label(affinity("matchExpressions", "pool"), &["E GangPartlyScheduled unknown"])]
+#[case::sixteen_nodes(alternatives(&[16]), &["E PinnedNodeMissing no"])]
+#[case::sixteen_terms(alternatives(&[1; 16]), &["E PinnedNodeMissing no"])]
+#[case::too_many_nodes(alternatives(&[17]), &["E GangPartlyScheduled unknown"])]
+#[case::too_many_terms(alternatives(&[1; 17]), &["E GangPartlyScheduled unknown"])]
+#[case::too_many_in_a_term(alternatives(&[1, 17]), &["E GangPartlyScheduled unknown"])]
+#[case::term_without_names(alternatives(&[1, 0]), &["E GangPartlyScheduled unknown"])]
 #[case::existing_node(json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-0"}}}), &["E GangPartlyScheduled unknown"])]
 fn a_pod_that_is_limited_to_a_node(#[case] patch: Value, #[case] expected: &[&str]) {
     let mut objects = job_with(2, with(unscheduled(&ago(900)), patch.clone()));

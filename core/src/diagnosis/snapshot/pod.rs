@@ -21,7 +21,7 @@ use crate::workload::{self, PodIdentity};
 
 /// Maximum number of containers in one list of a pod: that of the controller.
 const MAX_CONTAINERS: usize = 64;
-/// Maximum number of finalizers, gates and pinned nodes.
+/// Maximum number of finalizers and gates.
 const MAX_NAMES: usize = 16;
 
 /// A pod.
@@ -127,7 +127,7 @@ impl PodRecord {
             gang: GangKey::read(pod),
             scheduler: name(raw, "/spec/schedulerName"),
             gates: items(raw, "/spec/schedulingGates", MAX_NAMES).filter_map(|gate| name(gate, "/name")).collect(),
-            pinned: super::pinned::pinned_nodes(raw).into_iter().take(MAX_NAMES).collect(),
+            pinned: super::pinned::pinned_nodes(raw),
             mesh: MeshRecord::read(pod, workload::identify(pod)),
             transport: TransportRecord::read(pod, is_main),
             usage: UsageRecord::read(raw, pod),
