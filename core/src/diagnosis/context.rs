@@ -10,7 +10,7 @@ use super::snapshot::event::EventRecord;
 use super::snapshot::gang_key::{GangApi, PodGroupRecord};
 use super::snapshot::log::ContainerLog;
 use super::snapshot::node::NodeRecord;
-use super::snapshot::pod::PodRecord;
+use super::snapshot::pod::{POD, PodRecord};
 use super::snapshot::service::ServiceRecord;
 use super::snapshot::workload::QueueRecord;
 use super::snapshot::{ClusterSnapshot, ObjectKind};
@@ -58,7 +58,7 @@ impl<'a> Context<'a> {
             let namespace = if &*about.kind == "Node" { "" } else { &*event.namespace };
             let key = (&*about.kind, namespace, &*about.name);
             events.entry(key).or_default().push(event);
-            if &*about.kind != "Pod" {
+            if &*about.kind != POD {
                 job_events.entry(jobs.outermost(key)).or_default().push(event);
             }
         }
@@ -117,7 +117,14 @@ impl<'a> Context<'a> {
 
     /// Returns the events of a pod.
     pub(super) fn pod_events<'b>(&'b self, pod: &'b PodRecord) -> &'b [&'b EventRecord] {
-        first(self.events.get(&("Pod", &*pod.namespace, &*pod.name)), MAX_EVENTS)
+        first(self.events.get(&(POD, &*pod.namespace, &*pod.name)), MAX_EVENTS)
+    }
+
+    /// Returns the newest event of a pod with one of `reasons`. Those of an earlier pod of its name do not count.
+    pub(super) fn newest_pod_event<'b>(&'b self, pod: &'b PodRecord, reasons: &[&str]) -> Option<&'b EventRecord> {
+        let is_own = |event: &&EventRecord| event.last.is_some() && event.last >= pod.created;
+        let events = self.pod_events(pod).iter().copied().filter(is_own);
+        events.filter(|event| reasons.contains(&&*event.reason)).max_by_key(|event| event.last)
     }
 
     /// Returns the events of a `PodGroup`.

@@ -6,7 +6,7 @@ use std::ptr;
 use jiff::{SignedDuration, Timestamp};
 
 use super::snapshot::ClusterSnapshot;
-use super::snapshot::pod::PodRecord;
+use super::snapshot::pod::{POD, PodRecord};
 use super::snapshot::reference::Reference;
 use super::snapshot::workload::WorkloadRecord;
 use super::{Waste, WorkloadName};
@@ -22,8 +22,6 @@ pub(super) const SERVICES: [&str; 5] =
 pub(super) const MPI_JOB: &str = "MPIJob";
 /// Role of the pod of an MPI job that starts the ranks.
 pub(super) const LAUNCHER: &str = "launcher";
-/// Kind of a pod without an owner, and of some owners.
-const POD: &str = "Pod";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
 
@@ -136,6 +134,11 @@ impl<'a> Job<'a> {
         pod.is_rank() || self.kind == MPI_JOB && role() == Some(LAUNCHER)
     }
 
+    /// Returns true if the other pods of the job wait for one of `blocked`.
+    fn waits_for(&self, blocked: &[&PodRecord]) -> bool {
+        self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| self.is_awaited(pod))
+    }
+
     /// Returns the pods that have not finished.
     pub(super) fn active(&self) -> impl Iterator<Item = &'a PodRecord> {
         self.pods.iter().copied().filter(|pod| !pod.is_finished())
@@ -176,8 +179,7 @@ impl<'a> Job<'a> {
     /// Returns the accelerators that are idle because `blocked` do not work: those of these pods, and of all other pods
     /// of a collective job. The peers are idle from `since`, or from the time at which they got their nodes.
     pub(super) fn waste(&self, blocked: &[&PodRecord], since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
-        let includes_peers =
-            self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| self.is_awaited(pod));
+        let includes_peers = self.waits_for(blocked);
         let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();
         let is_blocked = |pod: &PodRecord| blocked.contains(&ptr::from_ref(pod));
         let idle = self.pods.iter().copied().filter(|pod| is_blocked(pod) || includes_peers);
@@ -188,7 +190,7 @@ impl<'a> Job<'a> {
 
     /// Returns the end of a message about `blocked`: how many peers wait for them; empty if none does.
     pub(super) fn waiting_peers(&self, blocked: &[&PodRecord]) -> String {
-        if !self.is_collective() || self.runs_with_fewer() || !blocked.iter().any(|pod| self.is_awaited(pod)) {
+        if !self.waits_for(blocked) {
             return String::new();
         }
         let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();
@@ -215,11 +217,8 @@ impl<'a> Job<'a> {
 
 /// Returns the key of the workload of a pod, as far as the pod contains it.
 fn own_key(pod: &PodRecord) -> ObjectKey<'_> {
-    match (&pod.identity, &pod.owner) {
-        (Some(identity), _) => (identity.kind, &pod.namespace, &identity.workload),
-        (None, Some(owner)) => (&owner.kind, &pod.namespace, &owner.name),
-        (None, None) => (POD, &pod.namespace, &pod.name),
-    }
+    let (kind, name) = pod.workload();
+    (kind, &pod.namespace, name)
 }
 
 /// Returns the accelerators of pods, which are idle from `since`, or from the time at which they got their nodes.

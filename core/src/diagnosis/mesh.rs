@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::context::{Context, event_evidence};
 use super::job::{Job, is_older, pod_names, verb};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
-use super::snapshot::event::EventRecord;
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -54,10 +53,7 @@ fn proxy_not_ready(job: &Job<'_>, context: &Context<'_>, unready: &[&PodRecord])
     });
     // No other container of such a pod runs, so that its failed probes are those of the proxy.
     let blocked = || unready.iter().filter(|pod| !pod.is_running());
-    let probes = blocked().filter_map(|pod| {
-        let is_probe = |event: &&EventRecord| &*event.reason == UNHEALTHY && event.last >= pod.created;
-        context.pod_events(pod).iter().copied().filter(is_probe).max_by_key(|event| event.last).map(event_evidence)
-    });
+    let probes = blocked().filter_map(|pod| context.newest_pod_event(pod, &[UNHEALTHY]).map(event_evidence));
     let waits = blocked().filter_map(|pod| {
         let (container, reason, _) = pod.waiting().find(|(container, ..)| container.is_main)?;
         Some(Evidence::new(pod.title(), container.status_field("state.waiting"), reason, pod.held_since()))

@@ -1,7 +1,7 @@
 //! The object on which a finding is published.
 
 use super::snapshot::gang_key::PodGroupRecord;
-use super::snapshot::pod::PodRecord;
+use super::snapshot::pod::{POD, PodRecord};
 use super::{ClusterSnapshot, Diagnosis, WorkloadName};
 
 /// The object with the event about a finding.
@@ -24,28 +24,18 @@ impl PublishedFinding {
         let has_title = |title: &str| found.evidence.iter().any(|evidence| evidence.object == title);
         let namespace = found.workload.namespace.as_str();
         let pods = || snapshot.pods.iter().filter(|pod| *pod.namespace == *namespace);
-        let of_workload = || pods().find(|pod| is_of(pod, &found.workload));
+        let of_workload = || pods().find(|pod| pod.is_of(&found.workload));
         let pod = pods().find(|pod| has_title(&pod.title())).or_else(of_workload);
         let mut groups = snapshot.pod_groups.iter().filter(|group| *group.namespace == *namespace);
         pod.map(Self::on_pod).or_else(|| groups.find(|group| has_title(&group.title())).map(Self::on_group))
     }
 
     fn on_pod(pod: &PodRecord) -> Self {
-        Self { api_version: "v1".into(), kind: "Pod", name: pod.name.clone(), uid: pod.uid.clone() }
+        Self { api_version: "v1".into(), kind: POD, name: pod.name.clone(), uid: pod.uid.clone() }
     }
 
     fn on_group(group: &PodGroupRecord) -> Self {
         let PodGroupRecord { api_version, name, uid, .. } = group;
         Self { api_version: api_version.clone(), kind: "PodGroup", name: name.clone(), uid: uid.clone() }
     }
-}
-
-/// Returns true if a pod belongs to `workload`, according to its labels or its owner.
-fn is_of(pod: &PodRecord, workload: &WorkloadName) -> bool {
-    let (kind, name) = match (&pod.identity, &pod.owner) {
-        (Some(identity), _) => (identity.kind, &*identity.workload),
-        (None, Some(owner)) => (&*owner.kind, &*owner.name),
-        (None, None) => ("Pod", &*pod.name),
-    };
-    workload.kind == kind && workload.name == name
 }

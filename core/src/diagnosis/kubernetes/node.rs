@@ -5,7 +5,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::container::ContainerRecord;
-use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -101,10 +100,7 @@ fn stuck(job: &Job<'_>, context: &Context<'_>, terminating: &[&PodRecord]) -> Di
         (false, true) => Recovery::FinalizerHeld,
         (false, false) => Recovery::DeletionRetried,
     };
-    let failures = terminating.iter().filter_map(|pod| {
-        let is_failure = |event: &&EventRecord| &*event.reason == FAILURE && event.last >= pod.created;
-        context.pod_events(pod).iter().copied().filter(is_failure).max_by_key(|event| event.last).map(event_evidence)
-    });
+    let failures = terminating.iter().filter_map(|pod| context.newest_pod_event(pod, &[FAILURE]).map(event_evidence));
     let message = format!("the deletion of {} does not end{}", pod_names(terminating), job.waiting_peers(terminating));
     let code = DiagnosisCode::PodStuckTerminating;
     let since = terminating.iter().filter_map(|pod| pod.deleted).min();

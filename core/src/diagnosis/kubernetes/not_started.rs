@@ -65,18 +65,13 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
 
 impl<'a> Stalled<'a> {
     fn new(pod: &'a PodRecord, context: &'a Context<'_>) -> Option<Self> {
-        let newest = |reasons: &[&str]| {
-            let is_own = |event: &&EventRecord| event.last.is_some() && event.last >= pod.created;
-            let events = context.pod_events(pod).iter().copied().filter(is_own);
-            events.filter(|event| reasons.contains(&&*event.reason)).max_by_key(|event| event.last)
-        };
-        let progress = newest(&PROGRESS);
+        let progress = context.newest_pod_event(pod, &PROGRESS);
         let is_over = |failure: &EventRecord| {
             is_older(failure.last, RECENT, context.now)
                 || has_run(pod)
                 || progress.is_some_and(|progress| progress.last >= failure.last)
         };
-        let failure = newest(&FAILURES).filter(|failure| !is_over(failure));
+        let failure = context.newest_pod_event(pod, &FAILURES).filter(|failure| !is_over(failure));
         let limit = if failure.is_some() { GRACE } else { LONG };
         let is_stalled = is_starting(pod, context.now) && is_older(pod.held_since(), limit, context.now);
         (is_stalled && silence(pod, context).is_none()).then_some(Self { pod, failure })

@@ -10,7 +10,7 @@ use super::gang_key::GangKey;
 use super::labels::Labels;
 use super::mesh::MeshRecord;
 use super::read::{items, name, text, time, truncate};
-use super::reference::{Reference, controller};
+use super::reference::{Reference, WorkloadName, controller};
 use super::transport::TransportRecord;
 use super::usage::UsageRecord;
 use crate::config::Termination;
@@ -23,6 +23,9 @@ use crate::workload::{self, PodIdentity};
 const MAX_CONTAINERS: usize = 64;
 /// Maximum number of finalizers and gates.
 const MAX_NAMES: usize = 16;
+
+/// Kind of pods.
+pub(in crate::diagnosis) const POD: &str = "Pod";
 
 /// A pod.
 #[derive(Clone, Debug)]
@@ -182,6 +185,20 @@ impl PodRecord {
         }
         let scheduled = self.condition("PodScheduled").filter(|condition| condition.is_true());
         scheduled.and_then(|condition| condition.since).or(self.started).or(self.created)
+    }
+
+    /// Returns kind and name of its workload, as far as the pod contains it: by its labels, else its owner, else the pod itself.
+    pub(in crate::diagnosis) fn workload(&self) -> (&str, &str) {
+        match (&self.identity, &self.owner) {
+            (Some(identity), _) => (identity.kind, &identity.workload),
+            (None, Some(owner)) => (&owner.kind, &owner.name),
+            (None, None) => (POD, &self.name),
+        }
+    }
+
+    /// Returns true if [`Self::workload`] is `workload`.
+    pub(in crate::diagnosis) fn is_of(&self, workload: &WorkloadName) -> bool {
+        *workload.namespace == *self.namespace && self.workload() == (&workload.kind, &workload.name)
     }
 
     /// Returns role and index, which a pod that replaces this one has too; `None` without an index.

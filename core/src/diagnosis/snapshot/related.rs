@@ -19,11 +19,7 @@ impl ClusterSnapshot {
     /// Returns the kinds of the workloads of the pods.
     #[must_use]
     pub fn workload_kinds(&self) -> BTreeSet<&str> {
-        let of_pods = self.pods.iter().filter_map(|pod| match (&pod.identity, &pod.owner) {
-            (Some(identity), _) => Some(identity.kind),
-            (None, owner) => Some(&*owner.as_ref()?.kind),
-        });
-        of_pods.collect()
+        self.pods.iter().map(|pod| pod.workload().0).collect()
     }
 
     /// Returns the nodes that pods name and the snapshot lacks: those that left, and those that it does not contain yet.
