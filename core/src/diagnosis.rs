@@ -52,7 +52,7 @@ pub use snapshot::ras::{
     Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasRecord, RasReport, RasResult,
 };
 pub use snapshot::reference::WorkloadName;
-pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotError};
+pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, ObjectReader, ObjectRecord, SnapshotError};
 pub use suspicion::{PodWorkload, Suspicion};
 pub use target::{Selection, Target, TargetError};
 pub use tracker::{FindingKey, FindingTracker, MAX_TRACKED, TrackedChanges};

@@ -8,6 +8,6 @@ mod emit;
 
 pub use emit::to_string;
 pub use trainmesh_yaml::{
-    DuplicateKey, Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, json_number, parse, parse_manifest,
+    DuplicateKey, Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, json_number, parse, parse_manifest, parse_without_lines,
 };
 pub(crate) use trainmesh_yaml::{DuplicateKeys, Lines, MAX_DUPLICATES, Node, Tree, parse_tree, type_name};

@@ -53,7 +53,7 @@ pub fn from_multiple<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, Error> {
 
 /// Reads a document; the last of duplicate keys takes effect.
 fn read(text: &str) -> Result<Value, Error> {
-    Ok(trainmesh_yaml::parse_manifest(text)?.0)
+    Ok(trainmesh_yaml::parse_without_lines(text)?.0)
 }
 
 /// Splits `text` before each line with `---` but the first one of a document. Directives and comments precede that line.

@@ -21,6 +21,7 @@ mod commands;
 mod config_validate;
 mod diagnose;
 mod documentation;
+mod dump_forms;
 mod dump_time;
 mod duplicates;
 mod fabric;

@@ -26,6 +26,6 @@ mod tree;
 
 pub use duplicates::{DuplicateKey, DuplicateKeys, MAX_DUPLICATES};
 pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
-pub use parse::{parse, parse_manifest, parse_tree};
+pub use parse::{parse, parse_manifest, parse_tree, parse_without_lines};
 pub use scalar::json_number;
 pub use tree::{Lines, Node, Tree, type_name};

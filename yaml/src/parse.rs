@@ -20,6 +20,11 @@ pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
     parse_tree(text, DuplicateKeys::LastWins).map(|tree| (tree.value, tree.duplicates))
 }
 
+/// Like [`parse_manifest`], but does not record lines: those of the duplicate keys are unknown.
+pub fn parse_without_lines(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
+    compose(text, DuplicateKeys::LastWins, None)
+}
+
 /// Reads one YAML document and records its lines.
 pub fn parse_tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
     let mut lines = Lines::default();
@@ -75,7 +80,9 @@ mod tests {
         let value = parse(text);
         assert_eq!(parse_tree(text, DuplicateKeys::Reject).map(|tree| tree.value), value);
         if value.is_ok() {
-            assert_eq!(parse_manifest(text), value.clone().map(|value| (value, Vec::new())));
+            let read = value.clone().map(|value| (value, Vec::new()));
+            assert_eq!(parse_manifest(text), read);
+            assert_eq!(parse_without_lines(text), read);
         }
         value
     }
@@ -163,7 +170,11 @@ mod tests {
         let duplicates = duplicates
             .iter()
             .map(|(key, replaced, line)| DuplicateKey { key: (*key).to_owned(), lines: Some([*replaced, *line]) });
-        assert_eq!(parse_manifest(text), Ok((expected, duplicates.collect())));
+        let duplicates: Vec<DuplicateKey> = duplicates.collect();
+        let without_lines = |duplicate: &DuplicateKey| DuplicateKey { lines: None, ..duplicate.clone() };
+        let expected_without_lines = (expected.clone(), duplicates.iter().map(without_lines).collect());
+        assert_eq!(parse_without_lines(text), Ok(expected_without_lines));
+        assert_eq!(parse_manifest(text), Ok((expected, duplicates)));
         assert!(parse(text).is_err());
     }
 

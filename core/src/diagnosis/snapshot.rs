@@ -13,6 +13,7 @@ pub(super) mod labels;
 pub(super) mod log;
 pub(super) mod mesh;
 pub(super) mod node;
+mod object;
 pub(super) mod other_pods;
 pub(super) mod peer_authentication;
 mod pinned;
@@ -35,18 +36,18 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::config::{Configuration, Termination};
-use crate::lifecycle::SidecarCatalog;
 use claim::ClaimRecord;
 use condition::ConditionRecord;
 use event::EventRecord;
 use gang_key::{GangApi, PodGroupRecord};
 use log::ContainerLog;
 use node::NodeRecord;
+pub use object::{ObjectReader, ObjectRecord};
 use other_pods::OtherPods;
 use peer_authentication::PeerAuthenticationRecord;
 use pod::PodRecord;
 use ras::RasRecord;
-use read::{name, truncate};
+use reference::WorkloadName;
 use repeats::ObjectIndex;
 use service::ServiceRecord;
 use workload::{QueueRecord, WorkloadRecord};
@@ -55,9 +56,6 @@ use workload::{QueueRecord, WorkloadRecord};
 pub const MAX_OBJECTS: usize = 200_000;
 /// Maximum number of containers with a log: those of a job on some hundred nodes with eight containers each.
 pub const MAX_LOGS: usize = 4_096;
-
-/// Label of a namespace that enables trainmesh.
-const INJECT_LABEL: &str = "/metadata/labels/trainmesh.dev~1inject";
 
 /// The objects of a cluster at one time.
 #[derive(Debug)]
@@ -81,8 +79,7 @@ pub struct ClusterSnapshot {
     newest: Option<Timestamp>,
     index: ObjectIndex,
     count: usize,
-    settings: Termination,
-    catalog: SidecarCatalog,
+    reader: Arc<ObjectReader>,
 }
 
 /// A kind of object whose absence is evidence.
@@ -108,17 +105,6 @@ pub enum ObjectKind {
     NativePodGroup,
 }
 
-/// Result of adding an object.
-#[derive(Clone, Copy, Debug)]
-enum Inserted {
-    /// No check reads its kind.
-    Ignored,
-    /// The absence of an object of its kind is no evidence.
-    Unlisted,
-    /// The absence of an object of this kind is evidence in a complete list.
-    Listed(ObjectKind),
-}
-
 /// Error of an object that cannot be added.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum SnapshotError {
@@ -140,7 +126,6 @@ impl ClusterSnapshot {
     /// Creates an empty snapshot. `settings` determine which containers are proxies and sidecars.
     #[must_use]
     pub fn new(settings: Termination) -> Self {
-        let catalog = SidecarCatalog::new(&settings);
         Self {
             pods: Vec::new(),
             workloads: Vec::new(),
@@ -159,109 +144,38 @@ impl ClusterSnapshot {
             newest: None,
             index: ObjectIndex::default(),
             count: 0,
-            settings,
-            catalog,
+            reader: Arc::new(ObjectReader::new(settings)),
         }
     }
 
     /// Adds an object, and returns false if no check reads its kind. `namespace` is that of objects without one. Of several
     /// versions of an object, the newest counts.
     pub fn add(&mut self, object: &Value, namespace: &str) -> Result<bool, SnapshotError> {
-        match self.insert(object, namespace)? {
-            Inserted::Ignored => Ok(false),
-            Inserted::Unlisted => Ok(true),
-            Inserted::Listed(kind) => {
-                let own = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
-                // A dump of one object of a kind usually contains all of its namespace.
-                self.listed.insert((kind, if kind == ObjectKind::Node { "".into() } else { own }));
-                Ok(true)
-            }
+        match self.reader.read(object, namespace) {
+            Some(object) => self.add_record(object).map(|()| true),
+            None => Ok(false),
         }
     }
 
     /// Like [`Self::add`], for an object of a list that may not be read to its end: others of its kind may exist until
     /// [`Self::mark_complete`].
     pub fn add_one(&mut self, object: &Value, namespace: &str) -> Result<(), SnapshotError> {
-        self.insert(object, namespace).map(drop)
+    /// Returns the reader of objects that are added by [`Self::add_record`].
+    #[must_use]
+    pub fn reader(&self) -> Arc<ObjectReader> {
+        Arc::clone(&self.reader)
     }
 
-    /// Inserts an object.
-    fn insert(&mut self, object: &Value, namespace: &str) -> Result<Inserted, SnapshotError> {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let listed = match (group, kind) {
-            ("", "Pod") => {
-                let pod = PodRecord::read(object, namespace, &self.settings, &self.catalog);
-                pod.times().for_each(|time| self.record(Some(time)));
-                self.index.slot(object, group, kind, namespace, self.pods.len()).put(&mut self.pods, pod);
-                Some(ObjectKind::Pod)
-            }
-            ("" | "events.k8s.io", "Event") => {
-                let Some(event) = EventRecord::read(object, namespace) else { return Ok(Inserted::Ignored) };
-                self.record(event.last);
-                self.index.slot(object, group, kind, namespace, self.events.len()).put(&mut self.events, event);
-                None
-            }
-            ("", "Node") => {
-                let node = Arc::new(NodeRecord::read(object));
-                self.record_conditions(&node.conditions);
-                self.index.slot(object, group, kind, "", self.nodes.len()).put(&mut self.nodes, node);
-                Some(ObjectKind::Node)
-            }
-            ("", "Namespace") => {
-                let is_enabled = object.pointer(INJECT_LABEL).and_then(Value::as_str) == Some("enabled");
-                self.namespaces.extend(name(object, "/metadata/name").map(|name| (name, is_enabled)));
-                None
-            }
-            ("", "Service") => {
-                let service = ServiceRecord::read(object, namespace);
-                self.index.slot(object, group, kind, namespace, self.services.len()).put(&mut self.services, service);
-                Some(ObjectKind::Service)
-            }
-            ("resource.k8s.io", "ResourceClaim") => {
-                let claim = ClaimRecord::read(object, namespace);
-                self.index.slot(object, group, kind, namespace, self.claims.len()).put(&mut self.claims, claim);
-                Some(ObjectKind::ResourceClaim)
-            }
-            ("security.istio.io", "PeerAuthentication") => {
-                let policy = PeerAuthenticationRecord::read(object, namespace);
-                self.index
-                    .slot(object, group, kind, namespace, self.peer_authentications.len())
-                    .put(&mut self.peer_authentications, policy);
-                None
-            }
-            (group, "PodGroup") => {
-                let Some(api) = GangApi::of_group(group) else { return Ok(Inserted::Ignored) };
-                let pod_group = PodGroupRecord::read(object, namespace, api);
-                self.record_conditions(&pod_group.conditions);
-                self.record(pod_group.created);
-                self.index
-                    .slot(object, group, kind, namespace, self.pod_groups.len())
-                    .put(&mut self.pod_groups, pod_group);
-                Some(api.object_kind())
-            }
-            ("kueue.x-k8s.io", "Workload") => {
-                let workload = QueueRecord::read(object, namespace);
-                self.record_conditions(&workload.conditions);
-                self.index
-                    .slot(object, group, kind, namespace, self.queue_workloads.len())
-                    .put(&mut self.queue_workloads, workload);
-                None
-            }
-            _ => {
-                let read = WorkloadRecord::read(object, namespace, api_version, kind);
-                let Some(workload) = read else { return Ok(Inserted::Ignored) };
-                self.record_conditions(&workload.conditions);
-                self.record(workload.created);
-                self.index
-                    .slot(object, group, kind, namespace, self.workloads.len())
-                    .put(&mut self.workloads, workload);
-                None
-            }
-        };
-        self.count_object()?;
-        Ok(listed.map_or(Inserted::Unlisted, Inserted::Listed))
+    /// Like [`Self::add`], for an object that was read before.
+    pub fn add_record(&mut self, object: ObjectRecord) -> Result<(), SnapshotError> {
+        // A dump of one object of a kind usually contains all of its namespace.
+        let listed = object.listed();
+        self.insert(object)?;
+        self.listed.extend(listed);
+        Ok(())
+    }
+
+        self.reader.read(object, namespace).map_or(Ok(()), |object| self.insert(object))
     }
 
     /// Adds the log of a container.

@@ -19,7 +19,7 @@ use crate::yaml::{self, DuplicateKey, DuplicateKeys, Lines};
 struct Parsed {
     value: Value,
     duplicates: Vec<DuplicateKey>,
-    /// `None` for JSON, whose parser does not record lines.
+    /// `None` for JSON, whose parser does not record lines, and for items of large lists.
     lines: Option<Lines>,
 }
 
@@ -53,7 +53,9 @@ pub(super) fn parse_objects(
         let (source, placeholders) = (source.clone(), Vec::new());
         DocumentError { source, document, line: Some(line), message, skipped, placeholders }
     };
-    let parsed = text.map_err(|error| (error, None, Vec::new())).and_then(|text| match parse(&text) {
+    // The items of a dump are many, and their fields are not located in it.
+    let records_lines = item.is_none();
+    let parsed = text.map_err(|error| (error, None, Vec::new())).and_then(|text| match parse(&text, records_lines) {
         Ok(parsed) => Ok((parsed, text)),
         Err(found) => {
             let skipped = is_helm_template(&text).then_some(SkippedFile::HelmTemplate);
@@ -94,19 +96,23 @@ pub(super) fn parse_objects(
 }
 
 /// Parses the text of a document. The lines of an error and of duplicate keys are relative to the document.
-fn parse(text: &str) -> Result<Parsed, yaml::Error> {
-    let Some(inner) = text.trim_start().strip_prefix('{') else { return parse_yaml(text) };
+fn parse(text: &str, records_lines: bool) -> Result<Parsed, yaml::Error> {
+    let Some(inner) = text.trim_start().strip_prefix('{') else { return parse_yaml(text, records_lines) };
     match json::parse(text) {
         Ok((value, duplicates)) => Ok(Parsed { value, duplicates, lines: None }),
         Err(json_error) => {
             // A brace can also start a YAML flow mapping.
             let is_json = inner.trim_start().starts_with(['"', '}']);
-            parse_yaml(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
+            parse_yaml(text, records_lines).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
         }
     }
 }
 
-fn parse_yaml(text: &str) -> Result<Parsed, yaml::Error> {
+fn parse_yaml(text: &str, records_lines: bool) -> Result<Parsed, yaml::Error> {
+    if !records_lines {
+        let (value, duplicates) = yaml::parse_without_lines(text)?;
+        return Ok(Parsed { value, duplicates, lines: None });
+    }
     let (value, duplicates, lines) = yaml::parse_tree(text, DuplicateKeys::LastWins)?.into_parts();
     Ok(Parsed { value, duplicates, lines: Some(lines) })
 }
@@ -119,7 +125,7 @@ fn explain_placeholders(text: &str, error: yaml::Error) -> (yaml::Error, Vec<Str
     for _ in 0..MAX_ROUNDS {
         let Some(text) = without_placeholders(&replaced, line, &mut names) else { break };
         replaced = text;
-        match parse(&replaced) {
+        match parse(&replaced, false) {
             Ok(_) => break,
             Err(next) => line = next.line,
         }

@@ -138,21 +138,26 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let mut errors = Vec::new();
     let mut has_manifests = false;
     let stderr = &mut stderr(ColorChoice::Auto);
-    // The lines of the text are not needed.
-    let without_text = |document: Document| {
-        let error = namespace_error(&document);
-        (document.source, document.namespace, document.value, error)
+    let reader = snapshot.reader();
+    let read = |document: Document| {
+        if let Some(error) = namespace_error(&document) {
+            return Err(error);
+        }
+        let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        let is_manifest = document.value.pointer("/metadata/uid").is_none();
+        Ok((reader.read(&document.value, default), is_manifest, document.source))
     };
-    inputs.map_dumped_objects(without_text, |document| {
+    inputs.map_dumped_objects(read, |document| {
         match document {
-            Ok(((.., Some(error)), _)) => {
+            Ok((Err(error), _)) => {
                 print_error(stderr, format_args!("{error}"));
                 errors.push(error);
             }
-            Ok(((source, namespace, value, None), _)) => {
-                has_manifests |= value.pointer("/metadata/uid").is_none();
-                let default = namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-                snapshot.add(&value, default).with_context(|| source.to_string())?;
+            Ok((Ok((object, is_manifest, source)), _)) => {
+                has_manifests |= is_manifest;
+                if let Some(object) = object {
+                    snapshot.add_record(object).with_context(|| source.to_string())?;
+                }
             }
             Err(error) if error.skipped.is_some() => {
                 print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));

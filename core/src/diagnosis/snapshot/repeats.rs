@@ -15,6 +15,14 @@ pub(super) struct ObjectIndex {
     pub(super) repeats: usize,
 }
 
+/// Name and version of an object.
+#[derive(Debug)]
+pub(super) struct ObjectKey {
+    /// Group, kind, namespace and name; `None` without a name.
+    text: Option<Box<str>>,
+    version: Option<u64>,
+}
+
 /// Position of an object in the list of its kind.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
@@ -33,18 +41,26 @@ pub(super) enum Slot {
     Outdated,
 }
 
-impl ObjectIndex {
-    /// Returns the position for `object`, whose list has `length` records. A name belongs to one object at a time, so of two
-    /// objects with the same name one has replaced the other. The higher `resourceVersion` is newer; without it, or if they are
-    /// equal, the later object of the input counts.
-    pub(super) fn slot(&mut self, object: &Value, group: &str, kind: &str, namespace: &str, length: usize) -> Slot {
-        let Some(own_name) = name(object, "/metadata/name") else { return Slot::New };
+impl ObjectKey {
+    /// Reads the key of an object of a kind.
+    pub(super) fn read(object: &Value, group: &str, kind: &str, namespace: &str) -> Self {
         // Events have two groups.
         let group = if kind == "Event" { "" } else { group };
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or(namespace);
         let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         let version = version.and_then(|version| version.parse().ok());
-        match self.entries.entry(format!("{group}/{kind}/{namespace}/{own_name}").into()) {
+        let name = name(object, "/metadata/name");
+        Self { text: name.map(|name| format!("{group}/{kind}/{namespace}/{name}").into()), version }
+    }
+}
+
+impl ObjectIndex {
+    /// Returns the position for the object with this key, whose list has `length` records. A name belongs to one object at a time,
+    /// so of two objects with the same name one has replaced the other. The higher `resourceVersion` is newer; without it, or if
+    /// they are equal, the later object of the input counts.
+    pub(super) fn slot(&mut self, key: ObjectKey, length: usize) -> Slot {
+        let ObjectKey { text: Some(text), version } = key else { return Slot::New };
+        match self.entries.entry(text) {
             Entry::Vacant(entry) => {
                 entry.insert(Stored { position: length, version });
                 Slot::New
