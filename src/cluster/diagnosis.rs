@@ -25,7 +25,7 @@ use trainmesh_core::workload::KINDS;
 pub use logs::{ReadLogs, read_logs};
 pub(crate) use nodes::WatchedNodes;
 pub use ras::poll_ras;
-use scan::{MAX_PODS, MAX_RELATED};
+use scan::{MAX_PODS, MAX_RELATED, MAX_UNKNOWN_NODES};
 pub(crate) use scan::{NamespaceSnapshot, read_namespace};
 
 /// Page size: 100 pods with large annotations take a few megabytes.
@@ -70,9 +70,12 @@ pub enum ReadError {
     /// A namespace has more objects of a kind than the controller reads.
     #[error("more than the limit of {MAX_RELATED} objects of a kind in the namespace")]
     TooManyObjects,
-    /// The watch of nodes has not delivered all of them, or they must not be read.
-    #[error("the nodes are not known")]
+    /// The watch of nodes has not delivered them, or they must not be read. The watch logs its errors.
+    #[error("the watch of nodes has not delivered them")]
     NodesUnknown,
+    /// More nodes than are requested by name.
+    #[error("pods name more than {MAX_UNKNOWN_NODES} nodes that do not exist; the others are not checked")]
+    TooManyUnknownNodes,
     /// The server is no apiserver.
     #[error("could not list pods: the server has no such API (404): check the server of the context, with its path")]
     NoApi,

@@ -189,7 +189,7 @@ impl<'a> Context<'a> {
 
     /// Returns true if the snapshot proves that a node does not exist.
     pub(super) fn is_node_gone(&self, name: &str) -> bool {
-        self.snapshot.is_complete(ObjectKind::Node, "") && !self.nodes.contains_key(name)
+        self.snapshot.confirms_node(name) && !self.nodes.contains_key(name)
     }
 
     /// Returns the pods of a node, finished ones included.

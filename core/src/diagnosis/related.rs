@@ -13,11 +13,13 @@ pub enum RelatedObjects {
     ResourceClaims,
     /// Nodes.
     Nodes,
+    /// Nodes to which pods are limited by name.
+    PinnedNodes,
 }
 
 impl RelatedObjects {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::PodGroups, Self::Workloads, Self::ResourceClaims, Self::Nodes];
+    pub const ALL: [Self; 5] = [Self::PodGroups, Self::Workloads, Self::ResourceClaims, Self::Nodes, Self::PinnedNodes];
 
     /// Returns the label value in metrics.
     #[must_use]
@@ -27,6 +29,7 @@ impl RelatedObjects {
             Self::Workloads => "workloads",
             Self::ResourceClaims => "resourceclaims",
             Self::Nodes => "nodes",
+            Self::PinnedNodes => "pinned_nodes",
         }
     }
 
@@ -58,6 +61,7 @@ impl RelatedObjects {
                 DiagnosisCode::DeviceOnNoNode,
                 DiagnosisCode::GangsDeadlocked,
             ],
+            Self::PinnedNodes => &[DiagnosisCode::PinnedNodeMissing],
         };
         codes.contains(&code)
     }

@@ -76,6 +76,8 @@ pub struct ClusterSnapshot {
     pub(super) other_pods: OtherPods,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
     listed: BTreeSet<(ObjectKind, Box<str>)>,
+    /// Names that the list of nodes lacks although nodes may have them.
+    unconfirmed_nodes: BTreeSet<Box<str>>,
     newest: Option<Timestamp>,
     index: ObjectIndex,
     count: usize,
@@ -141,6 +143,7 @@ impl ClusterSnapshot {
             ras: Vec::new(),
             other_pods: OtherPods::default(),
             listed: BTreeSet::new(),
+            unconfirmed_nodes: BTreeSet::new(),
             newest: None,
             index: ObjectIndex::default(),
             count: 0,
@@ -226,6 +229,11 @@ impl ClusterSnapshot {
     fn count_object(&mut self) -> Result<(), SnapshotError> {
         self.count += 1;
         if self.count - self.index.repeats > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(()) }
+    }
+
+    /// Returns true if a node that the snapshot lacks does not exist.
+    pub(super) fn confirms_node(&self, name: &str) -> bool {
+        self.is_complete(ObjectKind::Node, "") && !self.unconfirmed_nodes.contains(name)
     }
 
     fn record(&mut self, time: Option<Timestamp>) {

@@ -3,7 +3,7 @@
 //! Without the pods, a scan fails. Other objects are left out if they cannot be read: the controller has permission for them
 //! only while the features that use them are enabled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ use trainmesh_core::workload::KINDS;
 pub(super) const MAX_PODS: usize = 10_000;
 /// Maximum number of objects of a kind that are read besides pods.
 pub(super) const MAX_RELATED: usize = 5_000;
-/// Maximum number of nodes that are requested by name.
-const MAX_UNKNOWN_NODES: usize = 16;
+/// Maximum number of nodes of pods that are requested by name, and of nodes to which pods are limited.
+pub(super) const MAX_UNKNOWN_NODES: usize = 16;
 /// Time limit for reading all objects of a kind besides pods.
 const RELATED_TIMEOUT: Duration = Duration::from_secs(5);
 /// Request for the pods of a namespace, in errors.
@@ -70,7 +70,7 @@ pub(crate) async fn read_namespace(
         let is_permitted = match related {
             RelatedObjects::PodGroups | RelatedObjects::Workloads => config.gang.enabled,
             RelatedObjects::ResourceClaims => config.fabric.enabled && config.fabric.resource_claims,
-            RelatedObjects::Nodes => true,
+            RelatedObjects::Nodes | RelatedObjects::PinnedNodes => true,
         };
         if !is_permitted {
             continue;
@@ -81,6 +81,7 @@ pub(crate) async fn read_namespace(
                 RelatedObjects::Workloads => scan.read_workloads(&is_selected).await,
                 RelatedObjects::ResourceClaims => scan.read_named(|kind| kind == ObjectKind::ResourceClaim).await,
                 RelatedObjects::Nodes => scan.read_nodes(nodes).await,
+                RelatedObjects::PinnedNodes => scan.find_pinned_nodes().await,
             }
         };
         let error = match timeout(RELATED_TIMEOUT, read).await {
@@ -189,25 +190,38 @@ impl Scan<'_> {
         read_list(self.client, &path, &step, ListParams::default(), add).await
     }
 
-    /// Adds the nodes. A watch may lag behind: before a node counts as absent, it is requested by its name.
+    /// Adds the nodes. A watch may lag behind: before the node of a pod counts as absent, it is requested by its name.
     async fn read_nodes(&mut self, nodes: &WatchedNodes) -> Result<(), ReadError> {
         let nodes = nodes.all().ok_or(ReadError::NodesUnknown)?;
         self.snapshot.add_nodes(nodes)?;
-        let unknown: Vec<String> = self.snapshot.unknown_nodes().into_iter().map(str::to_owned).collect();
-        if unknown.len() > MAX_UNKNOWN_NODES {
-            return Err(ReadError::NodesUnknown);
+        let unknown = self.snapshot.unknown_nodes();
+        let count = unknown.len();
+        let requested: BTreeSet<Box<str>> = unknown.into_iter().take(MAX_UNKNOWN_NODES).collect();
+        for name in &requested {
+            self.find_node(name).await?;
         }
-        let path = Node::url_path(&(), None);
-        for name in unknown {
-            let snapshot = &mut self.snapshot;
-            let add = |object: Value| -> Result<(), ReadError> {
-                Ok(snapshot.add_nodes([Arc::new(NodeRecord::read(&object))])?)
-            };
-            let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
-            read_list(self.client, &path, FIND_NODE, parameters, add).await?;
+        self.snapshot.mark_nodes_complete(&requested);
+        if count > MAX_UNKNOWN_NODES { Err(ReadError::TooManyUnknownNodes) } else { Ok(()) }
+    }
+
+    /// Requests the nodes to which pods are limited by name, apart from those of pods: users can write any names. None counts as
+    /// absent without the list of nodes.
+    async fn find_pinned_nodes(&mut self) -> Result<(), ReadError> {
+        let unknown = self.snapshot.unconfirmed_pinned_nodes();
+        for name in unknown.iter().take(MAX_UNKNOWN_NODES) {
+            self.find_node(name).await?;
+            self.snapshot.confirm_node(name);
         }
-        self.snapshot.mark_complete(ObjectKind::Node, None);
-        Ok(())
+        if unknown.len() > MAX_UNKNOWN_NODES { Err(ReadError::TooManyUnknownNodes) } else { Ok(()) }
+    }
+
+    /// Adds the node with this name, if it exists.
+    async fn find_node(&mut self, name: &str) -> Result<(), ReadError> {
+        let snapshot = &mut self.snapshot;
+        let add =
+            |object: Value| -> Result<(), ReadError> { Ok(snapshot.add_nodes([Arc::new(NodeRecord::read(&object))])?) };
+        let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
+        read_list(self.client, &Node::url_path(&(), None), FIND_NODE, parameters, add).await
     }
 }
 

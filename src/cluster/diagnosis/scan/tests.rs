@@ -1,3 +1,5 @@
+mod nodes;
+
 use jiff::{SignedDuration, Timestamp};
 use kube::runtime::watcher::Event;
 use serde_json::json;
@@ -157,38 +159,6 @@ async fn an_incomplete_list_proves_nothing() {
     let (found, unread) = findings(vec![(PODS, list(&pods())), (first, groups), (JOBS, list(&[]))], &[]).await;
     assert_eq!(found, ["PodsUnschedulable on Pod llama-worker-0"]);
     assert_eq!(unread, ["podgroups", "nodes"]);
-}
-
-#[tokio::test]
-async fn a_device_that_no_node_offers() {
-    let objects =
-        || vec![(PODS, list(&pods())), (GROUPS, list(&[group("llama", 2, &[])])), (JOBS, list(&[job("llama", 2)]))];
-    let (found, unread) = findings(objects(), &[node("node-1", "nvidia.com/gpu")]).await;
-    assert_eq!(found, ["DeviceOnNoNode on Pod llama-worker-0"]);
-    assert_eq!(unread, [""; 0]);
-    let found = findings(objects(), &[node("node-1", "rdma/ib")]).await.0;
-    assert_eq!(found, ["PodsUnschedulable on Pod llama-worker-0"]);
-}
-
-/// The watch of nodes may lag behind: a node that a pod names is requested before it counts as absent.
-#[tokio::test]
-async fn a_node_is_absent_only_if_a_request_confirms_it() {
-    let mut running = pods();
-    for pod in &mut running {
-        pod["spec"]["nodeName"] = "node-2".into();
-        pod["status"] = json!({"phase": "Running", "containerStatuses": [{"name": "pytorch", "ready": true,
-            "restartCount": 0, "state": {"running": {"startedAt": ago(1_000)}}}]});
-    }
-    let objects = |nodes: &[Value]| {
-        let groups = list(&[group("llama", 2, &[])]);
-        vec![(PODS, list(&running)), (GROUPS, groups), (JOBS, list(&[job("llama", 2)])), (NODES, list(nodes))]
-    };
-    let known = [node("node-1", "rdma/ib")];
-    assert_eq!(findings(objects(&[]), &known).await.0, ["NodeNotReporting on Pod llama-worker-0"]);
-    assert_eq!(findings(objects(&[node("node-2", "rdma/ib")]), &known).await.0, [""; 0]);
-    let forbidden = objects(&[]).into_iter().filter(|(path, _)| *path != NODES).collect();
-    let (found, unread) = findings(forbidden, &known).await;
-    assert_eq!((found, unread), (Vec::new(), vec!["nodes"]));
 }
 
 /// Without the feature, there is no permission to be missing.
