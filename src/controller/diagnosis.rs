@@ -146,6 +146,7 @@ impl Diagnoser {
                 let report = diagnose(&snapshot, &Selection::default(), Timestamp::now());
                 let objects: Vec<RelatedObjects> = unread.keys().copied().collect();
                 self.report_unread(namespace, &unread);
+                self.tracker.forget_deleted(namespace, &snapshot);
                 self.record(namespace, &report, Some(&snapshot), &objects).await;
             }
             Ok(Ok(None)) => {}

@@ -30,6 +30,12 @@ impl PublishedFinding {
         pod.map(Self::on_pod).or_else(|| groups.find(|group| has_title(&group.title())).map(Self::on_group))
     }
 
+    /// Returns true if the finding about `workload` may still exist: the object is no pod, or the workload has pods. Its name in
+    /// the finding is that of its outermost owner, so that the pod of the event counts, too.
+    pub(super) fn may_exist(&self, workload: &WorkloadName, snapshot: &ClusterSnapshot) -> bool {
+        self.kind != POD || snapshot.has_pods_of(workload) || snapshot.pods.iter().any(|pod| pod.uid == self.uid)
+    }
+
     fn on_pod(pod: &PodRecord) -> Self {
         Self { api_version: "v1".into(), kind: POD, name: pod.name.clone(), uid: pod.uid.clone() }
     }

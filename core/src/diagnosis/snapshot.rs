@@ -160,9 +160,6 @@ impl ClusterSnapshot {
         }
     }
 
-    /// Like [`Self::add`], for an object of a list that may not be read to its end: others of its kind may exist until
-    /// [`Self::mark_complete`].
-    pub fn add_one(&mut self, object: &Value, namespace: &str) -> Result<(), SnapshotError> {
     /// Returns the reader of objects that are added by [`Self::add_record`].
     #[must_use]
     pub fn reader(&self) -> Arc<ObjectReader> {
@@ -178,6 +175,9 @@ impl ClusterSnapshot {
         Ok(())
     }
 
+    /// Like [`Self::add`], for an object of a list that may not be read to its end: others of its kind may exist until
+    /// [`Self::mark_complete`].
+    pub fn add_one(&mut self, object: &Value, namespace: &str) -> Result<(), SnapshotError> {
         self.reader.read(object, namespace).map_or(Ok(()), |object| self.insert(object))
     }
 
@@ -215,6 +215,11 @@ impl ClusterSnapshot {
         self.queue_workloads.iter().any(QueueRecord::holds_quota)
     }
 
+    /// Returns true if the snapshot contains pods that name `workload` as theirs.
+    pub(super) fn has_pods_of(&self, workload: &WorkloadName) -> bool {
+        self.pods.iter().any(|pod| pod.is_of(workload))
+    }
+
     /// Returns the number of objects that the input contains repeatedly, in other or the same versions.
     #[must_use]
     pub fn repeats(&self) -> usize {
@@ -226,14 +231,14 @@ impl ClusterSnapshot {
         self.listed.contains(&(kind, "".into())) || self.listed.contains(&(kind, namespace.into()))
     }
 
-    fn count_object(&mut self) -> Result<(), SnapshotError> {
-        self.count += 1;
-        if self.count - self.index.repeats > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(()) }
-    }
-
     /// Returns true if a node that the snapshot lacks does not exist.
     pub(super) fn confirms_node(&self, name: &str) -> bool {
         self.is_complete(ObjectKind::Node, "") && !self.unconfirmed_nodes.contains(name)
+    }
+
+    fn count_object(&mut self) -> Result<(), SnapshotError> {
+        self.count += 1;
+        if self.count - self.index.repeats > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(()) }
     }
 
     fn record(&mut self, time: Option<Timestamp>) {

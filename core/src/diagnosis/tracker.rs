@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Diagnosis, DiagnosisCode, DiagnosisReport, Layer, PublishedFinding, RelatedObjects, WasteCause, WorkloadName,
+    ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, Layer, PublishedFinding, RelatedObjects, WasteCause,
+    WorkloadName,
 };
 use crate::finding::Severity;
 
@@ -111,6 +112,17 @@ impl FindingTracker {
             self.namespaces.remove(namespace);
         }
         changes
+    }
+
+    /// Records that the workloads whose pods `snapshot` lacks have no findings any more, also those whose objects cannot be read.
+    pub fn forget_deleted(&mut self, namespace: &str, snapshot: &ClusterSnapshot) {
+        let findings = self.namespaces.get_mut(namespace).into_iter().flat_map(|known| &mut known.findings);
+        for ((workload, _), finding) in findings {
+            finding.is_present &= match &finding.published {
+                Some(published) => published.may_exist(workload, snapshot),
+                None => snapshot.has_pods_of(workload),
+            };
+        }
     }
 
     /// Records that a finding was published.

@@ -138,6 +138,49 @@ fn a_finding_remains_while_its_objects_are_unknown() {
     assert_eq!(record(&pods, 901, &[RelatedObjects::PodGroups]), (0, 1, false), "other objects prove nothing about it");
 }
 
+/// A job is deleted while the nodes cannot be read, and other pods of the namespace are still diagnosed.
+#[rstest]
+#[case::its_pods_exist(&[0, 1], true)]
+#[case::one_pod_exists(&[0], true)]
+#[case::deleted(&[], false)]
+fn a_finding_of_unknown_objects_ends_with_its_workload(#[case] left: &[usize], #[case] expected: bool) {
+    let mut pods = vec![rank(0), rank(1)];
+    pods[1]["spec"]["nodeName"] = "node-9".into();
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}});
+    let other = rank_of("gpt", 0);
+    for is_published in [true, false] {
+        let mut tracker = FindingTracker::new(at(0));
+        let (snapshot, report) = diagnose_at(&[pods.clone(), vec![other.clone(), node.clone()]].concat(), 0);
+        let found = tracker.record(NAMESPACE, &report, &[]).unpublished[0];
+        assert_eq!(found.code, DiagnosisCode::NodeNotReporting);
+        if is_published {
+            tracker.mark_published(NAMESPACE, found, PublishedFinding::new(found, &snapshot).unwrap());
+        }
+        let left = left.iter().map(|index| pods[*index].clone());
+        let (snapshot, report) = diagnose_at(&left.chain([other.clone()]).collect::<Vec<_>>(), 60);
+        tracker.forget_deleted(NAMESPACE, &snapshot);
+        tracker.record(NAMESPACE, &report, &[RelatedObjects::Nodes]);
+        assert_eq!(tracker.has_findings(NAMESPACE), expected, "published: {is_published}");
+    }
+}
+
+/// Without the workloads, those of the pods have other names than their outermost owner.
+#[test]
+fn a_finding_of_unknown_objects_remains_while_its_pod_exists() {
+    let mut pods = vec![rank(0), rank(1)];
+    pods[1]["spec"]["nodeName"] = "node-9".into();
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}});
+    let mut tracker = FindingTracker::new(at(0));
+    let (snapshot, report) = diagnose_at(&[pods.clone(), vec![node]].concat(), 0);
+    let found = tracker.record(NAMESPACE, &report, &[]).unpublished[0];
+    tracker.mark_published(NAMESPACE, found, PublishedFinding::new(found, &snapshot).unwrap());
+    let inner = |pod: Value| with(pod, json!({"metadata": {"labels": {"training.kubeflow.org/job-name": "inner"}}}));
+    let (snapshot, report) = diagnose_at(&pods.into_iter().map(inner).collect::<Vec<_>>(), 60);
+    tracker.forget_deleted(NAMESPACE, &snapshot);
+    tracker.record(NAMESPACE, &report, &[RelatedObjects::Nodes]);
+    assert!(tracker.has_findings(NAMESPACE));
+}
+
 #[test]
 fn findings_are_counted_while_they_are_present() {
     let mut tracked = Tracked::since(0);

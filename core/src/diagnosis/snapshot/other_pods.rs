@@ -6,7 +6,7 @@ use super::gang_key::{GangApi, GangKey};
 use super::read::name;
 use crate::pod::Pod;
 
-/// Maximum number of pods, of some 100 bytes each.
+/// Maximum number of pods, of some 200 bytes each, and 700 with the longest names.
 const MAX_PODS: usize = 50_000;
 
 /// Names of the pods, and the `PodGroups` that they name.
