@@ -65,6 +65,18 @@ fn peers_that_wait_for_one_pod_are_counted() {
     }
 }
 
+/// The watch of nodes shows that no node has this name.
+#[test]
+fn a_pod_that_is_limited_to_a_missing_node_is_published() {
+    let fixture = Fixture::new();
+    let pod =
+        fixture.group.pod("pinned").label("sidecar.istio.io/inject", "false").container(container("main", "true"));
+    fixture.create(&pod.spec("nodeSelector", json!({"kubernetes.io/hostname": "left"})));
+    let event = wait_for_event(&fixture.namespace, "pinned", "PinnedNodeMissing");
+    assert!(event.warning && event.note.contains("may only run on left, which does not exist"), "{event:?}");
+    assert_eq!(fixture.controller.metric("trainmesh_diagnosis_unread_objects{objects=\"nodes\"}"), Some(0));
+}
+
 /// One event for each transition: a warning when the finding appears, and a normal one when it has been absent for a while.
 #[test]
 #[ignore = "takes six minutes"]
