@@ -1,7 +1,7 @@
 //! Two jobs of four pods on capacity for six.
 
 use rstest::rstest;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 use crate::kinds::Kind;
@@ -44,6 +44,18 @@ pub fn check_in_part(scheduler: Scheduler) {
 fn with_gangs_one_job_is_placed_and_the_other_waits(#[case] scheduler: Scheduler, #[case] kind: Kind) {
     kind.start_operator();
     check_placed_whole(&Fixture::new(scheduler, CAPACITY), kind, Completion::Complete);
+}
+
+#[test]
+fn volcano_gets_the_topology_that_the_pods_request() {
+    let fixture = Fixture::new(Scheduler::VOLCANO, CAPACITY);
+    let mut job = fixture.job("first", 4);
+    job["spec"]["template"]["metadata"]["annotations"] =
+        json!({"volcano.sh/network-topology-mode": "soft", "volcano.sh/network-topology-highest-tier": "2"});
+    fixture.create(&[job]);
+    fixture.wait_placed("first", SIZE);
+    let group = fixture.group(&fixture.group_name("first")).unwrap_or_default();
+    assert_eq!(group["spec"]["networkTopology"], json!({"mode": "soft", "highestTierAllowed": 2}), "{group}");
 }
 
 /// How the first job ends.

@@ -14,6 +14,7 @@ mod model;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 pub use announcement::{Announcement, GANG_APIS};
 pub use api::GroupApi;
@@ -21,3 +22,4 @@ pub use decide::decide;
 pub use decision::{Decision, DeletionCause, NewGroup, ReleaseCause, WaitReason};
 pub use manifest::{GroupName, manifest, minimum_patch, planned_manifest, read_group};
 pub use snapshot::{GangSize, GangSnapshot, GroupState, JobState, Member, SchedulingTerms, Stage, VOLCANO_QUEUE};
+pub use topology::{NetworkTopology, VOLCANO_TOPOLOGY};

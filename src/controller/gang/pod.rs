@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::partial::served_as;
 use trainmesh_core::gang::key::{COSCHEDULING_GROUP, VOLCANO_GROUP};
-use trainmesh_core::gang::object::{SchedulingTerms, Stage, VOLCANO_QUEUE};
+use trainmesh_core::gang::object::{SchedulingTerms, Stage, VOLCANO_QUEUE, VOLCANO_TOPOLOGY};
 use trainmesh_core::gang::{GangMode, WorkloadKey};
 use trainmesh_core::sparse::{Items, Keep, Schema};
 use trainmesh_core::{keys, pod, sparse, workload};
@@ -55,7 +55,13 @@ static POD: Schema = Schema::Object(&[
                     &Schema::Text(MAX_NAME),
                 ),
             ),
-            ("annotations", Schema::Map(&[&[keys::APPLIED, VOLCANO_GROUP, VOLCANO_QUEUE]], &Schema::Text(MAX_APPLIED))),
+            (
+                "annotations",
+                Schema::Map(
+                    &[&[keys::APPLIED, VOLCANO_GROUP, VOLCANO_QUEUE], &VOLCANO_TOPOLOGY],
+                    &Schema::Text(MAX_APPLIED),
+                ),
+            ),
             ("ownerReferences", Schema::List(&OWNER)),
         ]),
     ),

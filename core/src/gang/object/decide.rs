@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Decision, DeletionCause, GangSize, GangSnapshot, GroupState, JobState, Member, NewGroup, ReleaseCause,
-    SchedulingTerms, Stage, WaitReason,
+    Decision, DeletionCause, GangSize, GangSnapshot, GroupState, JobState, Member, NetworkTopology, NewGroup,
+    ReleaseCause, SchedulingTerms, Stage, WaitReason,
 };
 
 /// Time without a change of the members after which missing ones are no longer expected. Operators create the pods of
@@ -165,7 +165,8 @@ fn create(
 ) -> Decision {
     let priority_class = common(terms(gang.members).map(|terms| &*terms.priority_class));
     let queue = common(terms(gang.members).map(|terms| &*terms.queue));
-    Decision::Create(NewGroup { minimum, owned: size.is_some(), priority_class, queue, release })
+    let topology = common_topology(terms(gang.members));
+    Decision::Create(NewGroup { minimum, owned: size.is_some(), priority_class, queue, topology, release })
 }
 
 fn wait(until: Option<Timestamp>, reason: WaitReason) -> Decision {
@@ -182,10 +183,11 @@ fn terms(members: &[Member]) -> impl Iterator<Item = &SchedulingTerms> {
     members.iter().filter(|member| member.keyed && member.stage.is_alive()).map(|member| &*member.terms)
 }
 
-/// Returns true if the scheduler treats all pods alike. The queue of a pod has no effect: that of the object counts.
+/// Returns true if the scheduler treats all pods alike. The queue and topology of a pod have no effect: those of the object count.
 fn has_equal_terms(members: &[Member]) -> bool {
     let compared = |terms: &SchedulingTerms| {
-        let SchedulingTerms { priority, preemption_policy, scheduler, priority_class: _, queue: _ } = terms.clone();
+        let SchedulingTerms { priority, preemption_policy, scheduler, priority_class: _, queue: _, topology: _ } =
+            terms.clone();
         (priority, preemption_policy, scheduler)
     };
     let mut all = terms(members).map(compared);
@@ -197,6 +199,12 @@ fn has_equal_terms(members: &[Member]) -> bool {
 pub(super) fn common<'a>(mut all: impl Iterator<Item = &'a str>) -> Box<str> {
     let first = all.next().unwrap_or_default();
     if all.all(|other| other == first) { first.into() } else { Box::default() }
+}
+
+/// Returns the network topology that all pods have.
+pub(super) fn common_topology<'a>(mut all: impl Iterator<Item = &'a SchedulingTerms>) -> Option<NetworkTopology> {
+    let first = all.next()?.topology;
+    first.filter(|_| all.all(|other| other.topology == first))
 }
 
 impl Counts {

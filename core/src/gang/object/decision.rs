@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::NetworkTopology;
 use crate::codes::codes;
 
 /// Decision about the object of a gang.
@@ -45,6 +46,8 @@ pub struct NewGroup {
     pub priority_class: Box<str>,
     /// Volcano's queue that all pods have; empty if they have none or different ones.
     pub queue: Box<str>,
+    /// Volcano's network topology that all pods have; `None` if they have none or different ones.
+    pub topology: Option<NetworkTopology>,
     /// Why the pods are not scheduled as a gang of the size of the job.
     pub release: Option<ReleaseCause>,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::decide::common;
+use super::decide::{common, common_topology};
 use super::{GroupApi, GroupState, NewGroup, SchedulingTerms};
 use crate::gang::{Gang, GangOwner};
 use crate::keys;
@@ -30,6 +30,7 @@ pub fn planned_manifest(api: GroupApi, namespace: &str, gang: &Gang<'_>, pods: &
         owned: true,
         priority_class: common(terms.iter().map(|terms| &*terms.priority_class)),
         queue: common(terms.iter().map(|terms| &*terms.queue)),
+        topology: common_topology(terms.iter()),
         release: None,
     };
     manifest(api, GroupName { namespace, name: &gang.name }, &group, Some(gang.owner))
@@ -55,7 +56,7 @@ pub fn manifest(api: GroupApi, name: GroupName<'_>, group: &NewGroup, owner: Opt
 fn spec(api: GroupApi, group: &NewGroup) -> Value {
     // Without `minResources`: they would be those of the template, or of pods that differ. Schedulers that find it add up
     // the pods themselves.
-    let NewGroup { minimum, owned: _, priority_class, queue, release: _ } = group;
+    let NewGroup { minimum, owned: _, priority_class, queue, topology, release: _ } = group;
     let mut spec = Map::new();
     match api {
         GroupApi::NativeV1Alpha2 | GroupApi::NativeV1Beta1 => {
@@ -72,6 +73,9 @@ fn spec(api: GroupApi, group: &NewGroup) -> Value {
         if exists && !value.is_empty() {
             spec.insert(field.to_owned(), (**value).into());
         }
+    }
+    if let Some(topology) = topology.filter(|_| api == GroupApi::Volcano) {
+        spec.insert("networkTopology".to_owned(), topology.to_json());
     }
     Value::Object(spec)
 }

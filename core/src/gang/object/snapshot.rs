@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::GroupApi;
+use super::{GroupApi, NetworkTopology};
 use crate::pod::Pod;
 
 /// Annotation with Volcano's queue.
@@ -91,6 +91,8 @@ pub struct SchedulingTerms {
     pub scheduler: Box<str>,
     /// Volcano's queue; empty if it is not set.
     pub queue: Box<str>,
+    /// Volcano's network topology.
+    pub topology: Option<NetworkTopology>,
 }
 
 /// State of the object that the pods of a gang name.
@@ -122,6 +124,7 @@ impl SchedulingTerms {
             preemption_policy: text("preemptionPolicy"),
             scheduler: text("schedulerName"),
             queue: bounded(pod.annotation(VOLCANO_QUEUE)),
+            topology: NetworkTopology::read(pod),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::gang::GangOwner;
+use crate::pod::Pod;
 
 /// Builds members from words: `p` pending, `r` placed, `s` succeeded, `l` leaving; upper case without a key; a suffix is the
 /// priority.
@@ -45,7 +46,7 @@ fn decision(api: GroupApi, job: JobState, pods: &str, group: GroupState, age: i6
     let changed = Timestamp::UNIX_EPOCH;
     let now = changed + SignedDuration::from_secs(age);
     match decide(&GangSnapshot { api, job, members: &members(pods), group, changed, now }) {
-        Decision::Create(NewGroup { minimum, owned, priority_class, queue: _, release }) => {
+        Decision::Create(NewGroup { minimum, owned, priority_class, queue: _, topology: _, release }) => {
             let kind = minimum.map_or_else(|| "basic".to_owned(), |minimum| format!("gang of {minimum}"));
             let owner = if owned { "" } else { " without owner" };
             let class = if priority_class.is_empty() { String::new() } else { format!(" of class {priority_class}") };
@@ -161,7 +162,7 @@ fn mutable_groups_follow_the_members(
 #[case::native_1_37(GroupApi::NativeV1Beta1, Some(4), "scheduling.k8s.io/v1beta1",
     json!({"schedulingPolicy": {"gang": {"minCount": 4}}, "priorityClassName": "high"}))]
 #[case::volcano(GroupApi::Volcano, Some(4), "scheduling.volcano.sh/v1beta1",
-    json!({"minMember": 4, "priorityClassName": "high", "queue": "research"}))]
+    json!({"minMember": 4, "priorityClassName": "high", "queue": "research", "networkTopology": {"mode": "soft", "highestTierAllowed": 2}}))]
 #[case::coscheduling(GroupApi::Coscheduling, Some(4), "scheduling.x-k8s.io/v1alpha1", json!({"minMember": 4}))]
 fn objects_are_owned_but_not_controlled(
     #[case] api: GroupApi,
@@ -175,8 +176,16 @@ fn objects_are_owned_but_not_controlled(
         name: "train".to_owned(),
         uid: "u1".to_owned(),
     };
-    let group =
-        NewGroup { minimum, owned: true, priority_class: "high".into(), queue: "research".into(), release: None };
+    let annotations = json!({VOLCANO_TOPOLOGY[0]: "soft", VOLCANO_TOPOLOGY[1]: "2"});
+    let topology = NetworkTopology::read(Pod::new(&json!({"metadata": {"annotations": annotations}})));
+    let group = NewGroup {
+        minimum,
+        owned: true,
+        priority_class: "high".into(),
+        queue: "research".into(),
+        topology,
+        release: None,
+    };
     let object = manifest(api, GroupName { namespace: "team-a", name: "train-0123456789ab" }, &group, Some(&owner));
     let expected = json!({
         "apiVersion": api_version, "kind": "PodGroup",
