@@ -167,7 +167,7 @@ mod tests {
     fn pages_grow_again() {
         let mut size = PageSize { next: FIRST_PAGE, maximum: MAX_PAGE };
         while size.shrink() {}
-        let pages = (1..).find(|_| {
+        let pages = (1..1_000).find(|_| {
             size.grow();
             size.next == MAX_PAGE
         });

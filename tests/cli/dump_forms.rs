@@ -40,7 +40,7 @@ fn yaml_list(objects: &[Value]) -> String {
     let item = |object: &Value| {
         let text = trainmesh_core::yaml::to_string(object);
         let lines = text.lines().enumerate();
-        lines.map(|(line, text)| format!("{}{text}\n", if line == 0 { "- " } else { "  " })).collect::<String>()
+        lines.flat_map(|(line, text)| [if line == 0 { "- " } else { "  " }, text, "\n"]).collect::<String>()
     };
     let items: String = objects.iter().map(item).collect();
     format!("apiVersion: v1\nitems:\n{items}kind: List\nmetadata:\n  resourceVersion: \"\"\n")

@@ -26,7 +26,7 @@ impl ClusterSnapshot {
     /// Returns the nodes of pods that the snapshot lacks: those that left, and those that it does not contain yet.
     #[must_use]
     pub fn unknown_nodes(&self) -> BTreeSet<Box<str>> {
-        self.lacking(self.pods.iter().flat_map(|pod| pod.node.as_deref())).map(Into::into).collect()
+        self.lacking(self.pods.iter().filter_map(|pod| pod.node.as_deref())).map(Into::into).collect()
     }
 
     /// Records that the snapshot contains all nodes, except that others may exist that pods name and `absent` does not contain.
