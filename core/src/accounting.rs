@@ -23,7 +23,7 @@ use addition::UNKNOWN_CONTAINER;
 pub(crate) use addition::added_requests;
 pub use addition::{Addition, additions};
 pub use comparison::{Comparison, Shortage, Verdict};
-pub use constraints::{Capacity, CapacityGroup, Constraint, ConstraintKind, Scope};
+pub use constraints::{CapacityGroup, Constraint, ConstraintKind, Scope};
 pub use demand::{Demand, LIMITS_PREFIX, PODS};
 use rejection::rejected_amounts;
 

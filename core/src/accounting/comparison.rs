@@ -126,7 +126,7 @@ fn fits(constraint: &Constraint, needs: &[Demand]) -> bool {
 }
 
 fn group_fits(group: &CapacityGroup, needs: &[Demand], scope: Scope) -> bool {
-    let mut left: Vec<Demand> = group.offers.iter().map(|offer| offer.amounts.clone()).collect();
+    let mut left: Vec<Demand> = group.offers.clone();
     needs.iter().all(|need| {
         let relevant: Vec<(&str, u64)> =
             need.iter().filter(|(name, amount)| *amount > 0 && group.resources.contains(*name)).collect();
@@ -173,7 +173,7 @@ fn shortages(constraint: &Constraint, templates: &[Demand], pods: &[Demand]) -> 
             short.map(|(name, _)| (name, offer.amount(name))).collect()
         };
         let deficit = |(name, available): &(&str, u64)| u128::from(pods.amount(name).saturating_sub(*available));
-        let offers = group.offers.iter().map(|offer| missing(&offer.amounts));
+        let offers = group.offers.iter().map(missing);
         let best = offers.min_by_key(|missing| (missing.len(), missing.iter().map(deficit).sum::<u128>()));
         let best = best.unwrap_or_else(|| missing(&Demand::default()));
         found.extend(best.into_iter().map(|(name, available)| shortage(name, available)));

@@ -63,25 +63,15 @@ pub struct Constraint {
 pub struct CapacityGroup {
     /// Names of the resources.
     pub resources: BTreeSet<String>,
-    /// Places, one of which a pod or role uses.
-    pub offers: Vec<Capacity>,
-}
-
-/// Amounts that one place offers, such as a node or a flavor of Kueue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capacity {
-    /// Name of the place.
-    pub name: String,
-    /// Amounts that are left.
-    pub amounts: Demand,
+    /// Amounts that are left in each place, such as a node or a flavor of Kueue. A pod or role uses one of them.
+    pub offers: Vec<Demand>,
 }
 
 impl Constraint {
     /// Creates a constraint with one place that limits only the resources that it names.
     fn open(kind: ConstraintKind, name: &str, scope: Scope, amounts: Demand) -> Self {
         let resources = amounts.iter().map(|(name, _)| name.to_owned()).collect();
-        let offers = vec![Capacity { name: name.to_owned(), amounts }];
-        let groups = vec![CapacityGroup { resources, offers }];
+        let groups = vec![CapacityGroup { resources, offers: vec![amounts] }];
         Self { kind, name: name.to_owned(), counts: Counted::Pods, scope, groups, is_closed: false }
     }
 

@@ -57,6 +57,11 @@ impl Demand {
         self.amounts.contains_key(resource)
     }
 
+    /// Returns true if each amount of `other` is at most that of this demand.
+    pub(super) fn contains_all(&self, other: &Self) -> bool {
+        other.iter().all(|(name, amount)| self.contains(name) && self.amount(name) >= amount)
+    }
+
     /// Returns true if a container omits the request or limit for `resource`.
     #[must_use]
     pub fn omits(&self, resource: &str) -> bool {

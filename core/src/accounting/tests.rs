@@ -26,8 +26,7 @@ fn quota(hard: &Value, used: &Value) -> Option<Constraint> {
 }
 
 fn queue(counts: Counted, groups: &Value, used: &Value) -> Option<Constraint> {
-    let queue =
-        json!({"metadata": {"name": "gpu"}, "spec": {"resourceGroups": groups}, "status": {"flavorsUsage": used}});
+    let queue = json!({"metadata": {"name": "gpu"}, "spec": {"resourceGroups": groups}, "status": {"flavorsReservation": used}});
     cluster_queue(&queue, counts)
 }
 
@@ -54,6 +53,9 @@ fn workload() -> Option<Constraint> {
 }
 
 #[rstest]
+#[case::stricter_of_two_entries(
+    quota(&json!({"cpu": "8100m", "requests.cpu": 100}), &json!({})), "FitsWithoutAdditions admits=false cpu:8/8200m/8100m"
+)]
 #[case::quota_for_all(quota(&json!({"requests.cpu": "8200m", "pods": 2}), &json!({})), "Fits admits=true ")]
 #[case::quota_for_the_templates(
     quota(&json!({"cpu": 8, "requests.nvidia.com/gpu": 16}), &json!({})),
@@ -101,6 +103,11 @@ fn workload() -> Option<Constraint> {
     "FitsWithoutAdditions admits=true rdma/ib:0/2/0 cpu:8/8200m/8"
 )]
 #[case::node(nodes(&[json!({"cpu": 2}), json!({"cpu": 5, "nvidia.com/gpu": 8, "rdma/ib": 1, "pods": 110})]), "Fits admits=true ")]
+#[case::small_nodes_first(
+    nodes(&(0..70).map(|size| json!({"cpu": 2, "memory": 1000 + size, "pods": 110}))
+        .chain([json!({"cpu": 5, "memory": 1, "nvidia.com/gpu": 8, "rdma/ib": 1, "pods": 110})]).collect::<Vec<_>>()),
+    "Fits admits=true "
+)]
 #[case::no_node_has_all(
     nodes(&[json!({"cpu": 8, "rdma/ib": 1, "pods": 9}), json!({"cpu": 3, "nvidia.com/gpu": 8, "rdma/ib": 1, "pods": 9})]),
     "DoesNotFit admits=false nvidia.com/gpu:8/8/0"
@@ -152,6 +159,7 @@ fn check(constraint: &Constraint, replicas: Option<u64>) -> String {
 #[case::no_limit(limit_range(&json!({"metadata": {"name": "r"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": 3}}]}})))]
 #[case::no_resources(pod_group(&json!({"metadata": {"name": "g"}, "spec": {"minMember": 2}})))]
 #[case::no_nodes(nodes(&[]))]
+#[case::too_many_sizes(nodes(&(0..70).map(|size| json!({"cpu": 100 - size, "memory": size})).collect::<Vec<_>>()))]
 fn other_objects_are_no_constraints(#[case] constraint: Option<Constraint>) {
     assert_eq!(constraint, None);
 }

@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Capacity, CapacityGroup, Constraint, ConstraintKind, Scope};
+use super::{CapacityGroup, Constraint, ConstraintKind, Scope};
 use crate::accounting::{Counted, Demand};
 use crate::json;
 
-/// Returns the constraint of a `ClusterQueue`: for each flavor, the nominal quota that is not used. What it may borrow from its
+/// Returns the constraint of a `ClusterQueue`: for each flavor, the nominal quota that is not reserved. What it may borrow from its
 /// cohort is not part of it.
 #[must_use]
 pub fn cluster_queue(queue: &Value, counts: Counted) -> Option<Constraint> {
     let name = json::text(queue.get("metadata")?, "name")?.to_owned();
     let groups = queue.pointer("/spec/resourceGroups").and_then(Value::as_array);
     let used = |flavor: &str, resource: &str| {
-        let flavors = queue.pointer("/status/flavorsUsage").and_then(Value::as_array).into_iter().flatten();
+        // Includes Workloads that wait for admission checks.
+        let flavors = queue.pointer("/status/flavorsReservation").and_then(Value::as_array).into_iter().flatten();
         let usage = flavors.filter(|usage| json::text(usage, "name") == Some(flavor));
         let resources = usage.filter_map(|usage| usage.get("resources")?.as_array()).flatten();
         let found = resources.filter(|usage| json::text(usage, "name") == Some(resource));
@@ -34,7 +35,7 @@ pub fn cluster_queue(queue: &Value, counts: Counted) -> Option<Constraint> {
                     quota.get("nominalQuota").and_then(|nominal| amount(resource, nominal)).unwrap_or_default();
                 amounts.set(resource, nominal.saturating_sub(used(name, resource)));
             }
-            Some(Capacity { name: name.to_owned(), amounts })
+            Some(amounts)
         };
         CapacityGroup { resources, offers: flavors.filter_map(offer).collect() }
     };

@@ -46,7 +46,10 @@ pub(in crate::accounting) fn by_resource(list: &Map<String, Value>) -> Demand {
         };
         let amounts = Demand::from_list(&Map::from_iter([(name.to_owned(), amount.clone())]));
         if let Some((_, amount)) = amounts.iter().next() {
-            found.set(format!("{prefix}{name}"), amount);
+            // Of two entries for one resource, the stricter one counts. Their usage is the same.
+            let key = format!("{prefix}{name}");
+            let amount = if found.contains(&key) { found.amount(&key).min(amount) } else { amount };
+            found.set(key, amount);
         }
     }
     found
