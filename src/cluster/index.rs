@@ -18,9 +18,9 @@ use kept::Kept;
 pub(crate) use kept::{Amount, Limit};
 pub(crate) use watch::{Options, watch};
 
-/// Page size for lists that any user can fill. A page is buffered as a whole before it is decoded, and the annotations
-/// of one object can take 256 KiB.
-const PAGE: u32 = 50;
+/// Page size for lists that any user can fill. A page is buffered as text, and each object once more, before it
+/// is decoded, and the annotations of one object can take 256 KiB.
+const PAGE: u32 = 25;
 
 /// Reduced objects by `namespace/name`, or by `name` if they are cluster-scoped.
 pub(crate) type Objects<V> = BTreeMap<String, V>;

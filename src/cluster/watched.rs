@@ -5,8 +5,9 @@
 mod tests;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use futures::{Stream, StreamExt as _, future};
+use futures::{Stream, StreamExt as _, future, stream};
 use kube::core::{DynamicResourceScope, ObjectMeta};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -14,6 +15,10 @@ use kube::{Api, Resource};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+/// Delay before objects are listed again after a list with one that cannot be decoded: only its author can correct it.
+const RELIST_DELAY: Duration = Duration::from_mins(1);
 
 /// An object with the metadata that the watcher needs, and its text.
 #[derive(Clone, Debug)]
@@ -38,7 +43,7 @@ struct RawMeta {
 
 /// Watches the objects of `api` that `config` selects, with an increasing delay after errors. The stream never ends.
 ///
-/// An object that cannot be decoded is an error. A list that contains one never completes.
+/// An object that cannot be decoded is an error. A list that contains one does not complete, and is repeated after a minute.
 pub(crate) fn events<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -48,9 +53,17 @@ where
 {
     let url = api.resource_url().to_owned();
     let api: Api<Undecoded> = Api::all_with(api.into_client(), &url);
-    let mut is_complete = true;
-    let events = watcher(api, config).default_backoff();
-    events.filter_map(move |event| future::ready(decode(event, &mut is_complete)))
+    let watches = stream::iter(0_u64..).then(move |attempt| {
+        let events = watcher(api.clone(), config.clone()).default_backoff();
+        async move {
+            if attempt > 0 {
+                sleep(RELIST_DELAY).await;
+            }
+            // Ends at the end of a list with an object that cannot be decoded.
+            events.scan(true, |is_complete, event| future::ready(decode(event, is_complete)))
+        }
+    });
+    watches.flatten()
 }
 
 fn decode<K: DeserializeOwned>(

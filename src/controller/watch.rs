@@ -33,9 +33,9 @@ const RESYNC: Duration = Duration::from_mins(5);
 /// Maximum number of concurrent reconciliations: more than the limiter queues and runs, so that pods without an action
 /// never wait for those with one.
 const CONCURRENCY: u16 = 2048;
-/// Page size for lists that are not streamed: a page is buffered as a whole before it is decoded, and one pod can
-/// exceed 1 MiB.
-const PAGE: u32 = 50;
+/// Page size for lists that are not streamed: a page is buffered as text, and each pod once more, before it is
+/// decoded, and one pod can exceed 1 MiB.
+const PAGE: u32 = 25;
 
 type Request = Result<ReconcileRequest<WatchedPod>, Infallible>;
 

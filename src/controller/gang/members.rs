@@ -23,7 +23,7 @@ use trainmesh_core::keys;
 /// Time for which changes are collected: the pods of a job are created together.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 /// Page size for lists that are not streamed. The annotations of one pod can take 256 KiB.
-const PAGE: u32 = 50;
+const PAGE: u32 = 25;
 /// Excludes pods that have completed.
 const ACTIVE_PODS: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// Least number of gangs at which those without pods are removed.
