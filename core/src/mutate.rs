@@ -164,7 +164,8 @@ pub fn excluded(
 ) -> Outcome {
     let Draft { rules, warnings, .. } = skip_all(pod, exclusion.into());
     // Injection does not matter if the rules do not run.
-    let scope = KeyScope { rules_run: false, reports_ports: false, injection: Injection::Expected };
+    let scope =
+        KeyScope { rules_run: false, reports_ports: false, reports_gang: false, injection: Injection::Expected };
     let findings = lint::keys_without_effect(pod, labels, scope, settings);
     Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }

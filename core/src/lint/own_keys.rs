@@ -37,6 +37,8 @@ pub(crate) struct KeyScope {
     pub(crate) rules_run: bool,
     /// True if a rule reports the ports in [`keys::MESH_PORTS`].
     pub(crate) reports_ports: bool,
+    /// True if the rule `gang` reports an unknown mode.
+    pub(crate) reports_gang: bool,
     /// Sidecar injection that Istio performs for the pod.
     pub(crate) injection: Injection,
 }
@@ -54,6 +56,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
     let scope = KeyScope {
         rules_run: !input.is_excluded(),
         reports_ports: KeyScope::reports_ports(input.rules),
+        reports_gang: KeyScope::reports_gang(input.rules),
         injection: input.injection,
     };
     check(input.original, input.labels, scope, findings);
@@ -151,6 +154,11 @@ impl KeyScope {
         rules.iter().any(|rule| rule.reason == Reason::MeshPortsInvalid)
     }
 
+    /// Returns true if one of `rules` reports an unknown mode in [`keys::GANG`].
+    pub(crate) fn reports_gang(rules: &[RuleOutcome]) -> bool {
+        rules.iter().any(|rule| rule.reason == Reason::UnknownGangMode)
+    }
+
     /// Returns the problem of an entry. Unknown values of `mesh-traffic` and `gang` are left to their rules, which refuse them
     /// with a warning, unless they do not run.
     fn problem(self, location: Location, key: &str, value: &str) -> Option<Problem> {
@@ -161,7 +169,7 @@ impl KeyScope {
         }
         let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
-            None if (is_traffic || is_gang) && self.rules_run => (None, None),
+            None if is_traffic && self.rules_run || is_gang && self.reports_gang => (None, None),
             None => (problem(location, key, value), None),
         };
         problem.map(|problem| Problem { message: format!("{} {problem}", location.name()), fix })

@@ -48,7 +48,12 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
 pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot<'_>) -> Vec<Finding> {
     let Snapshot { namespace, namespace_labels: labels, config, .. } = *snapshot;
     let injection = predict_injection(pod, namespace, labels);
-    let scope = KeyScope { rules_run: true, reports_ports: KeyScope::reports_ports(rules), injection };
+    let scope = KeyScope {
+        rules_run: true,
+        reports_ports: KeyScope::reports_ports(rules),
+        reports_gang: KeyScope::reports_gang(rules),
+        injection,
+    };
     lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)
 }
 
