@@ -2,7 +2,7 @@
 
 use super::snapshot::gang_key::PodGroupRecord;
 use super::snapshot::pod::{POD, PodRecord};
-use super::{ClusterSnapshot, Diagnosis, WorkloadName};
+use super::{ClusterSnapshot, Diagnosis};
 
 /// The object with the event about a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +30,9 @@ impl PublishedFinding {
         pod.map(Self::on_pod).or_else(|| groups.find(|group| has_title(&group.title())).map(Self::on_group))
     }
 
-    /// Returns true if the finding about `workload` may still exist: the object is no pod, or the workload has pods. Its name in
-    /// the finding is that of its outermost owner, so that the pod of the event counts, too.
-    pub(super) fn may_exist(&self, workload: &WorkloadName, snapshot: &ClusterSnapshot) -> bool {
-        self.kind != POD || snapshot.has_pods_of(workload) || snapshot.pods.iter().any(|pod| pod.uid == self.uid)
+    /// Returns true if the object is a pod.
+    pub(super) fn is_on_pod(&self) -> bool {
+        self.kind == POD
     }
 
     fn on_pod(pod: &PodRecord) -> Self {

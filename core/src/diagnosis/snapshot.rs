@@ -47,7 +47,6 @@ use other_pods::OtherPods;
 use peer_authentication::PeerAuthenticationRecord;
 use pod::PodRecord;
 use ras::RasRecord;
-use reference::WorkloadName;
 use repeats::ObjectIndex;
 use service::ServiceRecord;
 use workload::{QueueRecord, WorkloadRecord};
@@ -213,11 +212,6 @@ impl ClusterSnapshot {
     #[must_use]
     pub fn holds_quota(&self) -> bool {
         self.queue_workloads.iter().any(QueueRecord::holds_quota)
-    }
-
-    /// Returns true if the snapshot contains pods that name `workload` as theirs.
-    pub(super) fn has_pods_of(&self, workload: &WorkloadName) -> bool {
-        self.pods.iter().any(|pod| pod.is_of(workload))
     }
 
     /// Returns the number of objects that the input contains repeatedly, in other or the same versions.

@@ -116,11 +116,14 @@ impl FindingTracker {
 
     /// Records that the workloads whose pods `snapshot` lacks have no findings any more, also those whose objects cannot be read.
     pub fn forget_deleted(&mut self, namespace: &str, snapshot: &ClusterSnapshot) {
+        let (workloads, uids) = (snapshot.workloads_of_pods(namespace), snapshot.uids_of_pods());
         let findings = self.namespaces.get_mut(namespace).into_iter().flat_map(|known| &mut known.findings);
         for ((workload, _), finding) in findings {
+            let has_pods = || workloads.contains(&(workload.kind.as_str(), workload.name.as_str()));
             finding.is_present &= match &finding.published {
-                Some(published) => published.may_exist(workload, snapshot),
-                None => snapshot.has_pods_of(workload),
+                // Its name in the finding is that of its outermost owner, so that the pod of the event counts, too.
+                Some(published) => !published.is_on_pod() || has_pods() || uids.contains(&*published.uid),
+                None => has_pods(),
             };
         }
     }

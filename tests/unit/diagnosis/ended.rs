@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::objects::{START, ago, main_status, node, pytorchjob, rank, with};
+use super::objects::{START, ago, event, main_status, node, pytorchjob, rank, with};
 use super::{check, findings, report};
 
 /// Two pods of the job, which failed at these times with these reasons and codes.
@@ -39,6 +39,10 @@ fn and(mut pods: Vec<Value>, object: Value) -> Vec<Value> {
 #[case::job_not_in_the_snapshot(failed([LATER, (880, "Error", 3)]), &["I JobFailed unknown"])]
 #[case::unreported(and(failed([(900, "Error", 1), (930, "Error", 1)]), job(&[("Running", 3600)])), &["E FailureUnreported unknown"])]
 #[case::unreported_memory(and(failed([(900, "Error", 1), (930, "OOMKilled", 137)]), job(&[("Running", 3600)])), &["E FailureUnreported unknown", "I OutOfMemory no"])]
+#[case::replacement_denied(
+    and(and(failed([(900, "Error", 1), (930, "Error", 1)]), job(&[("Running", 3600)])), event("PyTorchJob", "llama", "FailedCreate", "denied", 60)),
+    &["E PodCreationFails no"]
+)]
 #[case::may_be_reported(and(failed([(899, "Error", 1), (930, "Error", 1)]), job(&[("Running", 3600)])), &[])]
 #[case::suspended(and(failed([LATER, (930, "Error", 1)]), with(job(&[("Running", 3600)]), json!({"spec": {"runPolicy": {"suspend": true}}}))), &["W JobSuspended no"])]
 fn failed_jobs(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {

@@ -39,7 +39,12 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         let failures = failures(job, None);
         let last = failures.iter().filter_map(|failure| failure.termination.finished).max();
         if job.workload.is_some_and(WorkloadRecord::reports_end) {
-            found.extend(is_older(last, REPORT, context.now).then(|| unreported(job, &failures)));
+            // Without new pods, the operator still tries.
+            let is_denied = found
+                .iter()
+                .any(|found| found.workload == job.workload_name() && found.code == DiagnosisCode::PodCreationFails);
+            let is_late = !is_denied && is_older(last, REPORT, context.now);
+            found.extend(is_late.then(|| unreported(job, &failures)));
         } else if !has_cause && !failures.is_empty() {
             let is_bare = job.pods.iter().all(|pod| pod.owner.is_none());
             let recovery = if is_bare { Recovery::JobEnded } else { Recovery::EndUnreported };

@@ -8,8 +8,6 @@ use super::read::{name, time, truncate};
 use super::reference::{Reference, controller};
 use crate::workload::{self, Manifest, RolePod, Runtimes};
 
-/// Label with the queue of Kueue.
-const QUEUE: &str = "/metadata/labels/kueue.x-k8s.io~1queue-name";
 /// Fields that suspend a workload.
 const SUSPEND: [(&str, &str); 2] =
     [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
@@ -102,7 +100,7 @@ impl WorkloadRecord {
             slots: raw.pointer("/spec/slotsPerWorker").and_then(Value::as_u64),
             launcher_waits: raw.pointer(LAUNCHER_POLICY).and_then(Value::as_str) == Some("WaitForWorkersReady"),
             suspended: SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field),
-            queue: raw.pointer(QUEUE).and_then(super::read::as_name),
+            queue: workload::kueue_queue(raw).map(|queue| truncate(queue, 253)),
             conditions: conditions(raw),
             namespace,
         })
