@@ -1,5 +1,7 @@
 //! Text that needs no quotes.
 
+use crate::printable::is_printable;
+
 /// Words that a YAML 1.1 or 1.2 parser reads as something other than text, in lower case.
 const WORDS: [&str; 17] =
     ["", "~", "null", "true", "false", "yes", "no", "y", "n", "on", "off", "<<", "=", "nan", "inf", "+inf", "-inf"];
@@ -28,7 +30,12 @@ fn is_scalar(text: &str) -> bool {
         || is_number(text)
         || is_timestamp(text)
         || has_comment(text);
-    !needs_quotes && text.chars().all(super::text::is_literal)
+    !needs_quotes && text.chars().all(is_literal)
+}
+
+/// Returns true if a parser reads `character` as itself outside of quotes, and a person sees it.
+pub(super) fn is_literal(character: char) -> bool {
+    is_printable(character) && !matches!(character, '\u{fffe}' | '\u{ffff}')
 }
 
 /// Returns true if the first character has a meaning in YAML.

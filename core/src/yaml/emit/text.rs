@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::{indent, plain};
-use crate::printable::is_printable;
 
 /// Writes `text` as a value, and ends the line. A block of text starts at `column`.
 pub(super) fn write(out: &mut String, text: &str, column: usize) {
@@ -25,7 +24,7 @@ pub(super) fn write(out: &mut String, text: &str, column: usize) {
 /// blanks at the end of a line would be invisible.
 fn is_block(text: &str) -> bool {
     text.contains('\n')
-        && text.chars().all(|character| matches!(character, '\n' | '\t') || is_literal(character))
+        && text.chars().all(|character| matches!(character, '\n' | '\t') || plain::is_literal(character))
         && !text.trim_start_matches('\n').starts_with('\t')
         && !text.split('\n').any(|line| line.ends_with([' ', '\t']))
 }
@@ -52,11 +51,6 @@ fn write_block(out: &mut String, text: &str, column: usize) {
     }
 }
 
-/// Returns true if a parser reads `character` as itself outside of quotes, and a person sees it.
-pub(super) fn is_literal(character: char) -> bool {
-    is_printable(character) && !matches!(character, '\u{fffe}' | '\u{ffff}')
-}
-
 /// Writes `text` in double quotes, with escapes that all parsers know.
 pub(super) fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
@@ -77,7 +71,7 @@ pub(super) fn write_quoted(out: &mut String, text: &str) {
             '\u{85}' => out.write_str("\\N"),
             '\u{2028}' => out.write_str("\\L"),
             '\u{2029}' => out.write_str("\\P"),
-            _ if is_literal(character) => out.write_char(character),
+            _ if plain::is_literal(character) => out.write_char(character),
             _ if character.is_control() => write!(out, "\\x{code:02X}"),
             _ if code <= 0xffff => write!(out, "\\u{code:04X}"),
             _ => write!(out, "\\U{code:08X}"),
