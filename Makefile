@@ -88,6 +88,7 @@ lint: ## Check formatting and run clippy
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
 	$(CARGO) clippy --locked --test '*' --all-features -- --deny warnings
+	$(CARGO) clippy --locked --no-default-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: lint-core

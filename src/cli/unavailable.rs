@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::Status;
 use super::installation::InstallationArguments;
+use trainmesh_core::accounting::JobAccount;
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{FieldDifference, LiveNamespace, PodReport};
+use trainmesh_core::preview::{LiveNamespace, PodReport};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -65,7 +66,11 @@ impl LiveCluster {
         match *self {}
     }
 
-    pub(super) fn compare(&self, _report: &PodReport) -> anyhow::Result<Vec<FieldDifference>> {
+    pub(super) fn dry_run(&self, _report: &PodReport) -> anyhow::Result<Value> {
+        match *self {}
+    }
+
+    pub(super) fn account(&self, _reports: &[PodReport], _created: &[anyhow::Result<Value>]) -> Option<JobAccount> {
         match *self {}
     }
 }
