@@ -31,7 +31,7 @@ pub use gang::{
 };
 pub use identity::PodIdentity;
 pub(crate) use kinds::trainjob::dropped_fields;
-pub use kinds::{KINDS, find, find_other_version, kinds_named};
+pub use kinds::{KINDS, find, find_other_version, kind_qualifier, kinds_named};
 pub use lookup::{
     IDENTITY_LABELS, has_peers, has_training_peers, identify, is_auxiliary_role, is_serving_group, shows_peers,
 };

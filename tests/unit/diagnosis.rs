@@ -6,6 +6,7 @@ mod crash;
 mod ended;
 mod events;
 mod fabric;
+mod homonyms;
 mod inventory;
 mod mesh;
 mod missing;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::job::{Job, Jobs, ObjectKey};
+use super::job::{Job, Jobs};
 use super::snapshot::claim::ClaimRecord;
 use super::snapshot::event::EventRecord;
 use super::snapshot::gang_key::{GangApi, PodGroupRecord};
@@ -12,6 +12,7 @@ use super::snapshot::log::ContainerLog;
 use super::snapshot::node::NodeRecord;
 use super::snapshot::pod::{POD, PodRecord};
 use super::snapshot::service::ServiceRecord;
+use super::snapshot::reference::ObjectKey;
 use super::snapshot::workload::QueueRecord;
 use super::snapshot::{ClusterSnapshot, ObjectKind};
 use super::{Diagnosis, Evidence};
@@ -56,7 +57,7 @@ impl<'a> Context<'a> {
         for event in &snapshot.events {
             let about = &event.about;
             let namespace = if &*about.kind == "Node" { "" } else { &*event.namespace };
-            let key = (&*about.kind, namespace, &*about.name);
+            let key = about.key(namespace);
             events.entry(key).or_default().push(event);
             if &*about.kind != POD {
                 job_events.entry(jobs.outermost(key)).or_default().push(event);
@@ -77,10 +78,7 @@ impl<'a> Context<'a> {
         let pod_groups = snapshot.pod_groups.iter();
         let pod_groups = pod_groups.map(|group| ((group.api, &*group.namespace, &*group.name), group)).collect();
         let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
-        let owned = snapshot.queue_workloads.iter().filter_map(|queue| {
-            let owner = queue.owner.as_ref()?;
-            Some(((&*owner.kind, &*queue.namespace, &*owner.name), queue))
-        });
+        let by_owner = |queue: &'a QueueRecord| Some((queue.owner.as_ref()?.key(&queue.namespace), queue));
         let mut logs: HashMap<&'a str, Vec<&'a ContainerLog>> = HashMap::new();
         for log in &snapshot.logs {
             logs.entry(&log.name.pod).or_default().push(log);
@@ -98,7 +96,7 @@ impl<'a> Context<'a> {
             pods_by_namespace,
             pods_by_node,
             pod_names,
-            queue_workloads: owned.collect(),
+            queue_workloads: snapshot.queue_workloads.iter().filter_map(by_owner).collect(),
             offered: snapshot.nodes.iter().flat_map(|node| node.devices.iter().map(|name| &**name)).collect(),
             logs,
         }
@@ -117,7 +115,7 @@ impl<'a> Context<'a> {
 
     /// Returns the events of a pod.
     pub(super) fn pod_events<'b>(&'b self, pod: &'b PodRecord) -> &'b [&'b EventRecord] {
-        first(self.events.get(&(POD, &*pod.namespace, &*pod.name)), MAX_EVENTS)
+        first(self.events.get(&ObjectKey::new(POD, &pod.namespace, &pod.name)), MAX_EVENTS)
     }
 
     /// Returns the newest event of a pod with one of `reasons`. Those of an earlier pod of its name do not count.
@@ -129,22 +127,22 @@ impl<'a> Context<'a> {
 
     /// Returns the events of a `PodGroup`.
     pub(super) fn group_events<'b>(&'b self, group: &'b PodGroupRecord) -> &'b [&'b EventRecord] {
-        first(self.events.get(&("PodGroup", &*group.namespace, &*group.name)), MAX_EVENTS)
+        first(self.events.get(&ObjectKey::new("PodGroup", &group.namespace, &group.name)), MAX_EVENTS)
     }
 
     /// Returns the events of a node.
     pub(super) fn node_events<'b>(&'b self, node: &'b str) -> &'b [&'b EventRecord] {
-        first(self.events.get(&("Node", "", node)), MAX_EVENTS)
+        first(self.events.get(&ObjectKey::new("Node", "", node)), MAX_EVENTS)
     }
 
     /// Returns the events of a workload and of the objects that it owns.
     pub(super) fn job_events<'b>(&'b self, job: &'b Job<'_>) -> &'b [&'b EventRecord] {
-        self.job_events.get(&(job.kind, job.namespace, job.name)).map_or(&[], Vec::as_slice)
+        self.job_events.get(&job.key).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the Workload of Kueue that a job owns.
     pub(super) fn queue_workload<'b>(&'b self, job: &'b Job<'_>) -> Option<&'b QueueRecord> {
-        self.queue_workloads.get(&(job.kind, job.namespace, job.name)).copied()
+        self.queue_workloads.get(&job.key).copied()
     }
 
     /// Returns true if a pod exists, or may exist.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::snapshot::ClusterSnapshot;
 use super::snapshot::pod::{POD, PodRecord};
-use super::snapshot::reference::Reference;
+use super::snapshot::reference::ObjectKey;
 use super::snapshot::workload::WorkloadRecord;
 use super::{Waste, WorkloadName};
 use crate::names::join_names;
@@ -31,13 +31,11 @@ pub(super) struct Job<'a> {
     pub(super) kind: &'a str,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
+    pub(super) key: ObjectKey<'a>,
     /// Pods in the order of their names.
     pub(super) pods: Vec<&'a PodRecord>,
     pub(super) workload: Option<&'a WorkloadRecord>,
 }
-
-/// Kind, namespace and name of an object.
-pub(super) type ObjectKey<'a> = (&'a str, &'a str, &'a str);
 
 /// The workloads of a snapshot.
 #[derive(Debug)]
@@ -51,8 +49,7 @@ pub(super) struct Jobs<'a> {
 impl<'a> Jobs<'a> {
     /// Groups the pods and objects of `snapshot` by their outermost workload.
     pub(super) fn new(snapshot: &'a ClusterSnapshot) -> Self {
-        let key = |workload: &'a WorkloadRecord| (&*workload.kind, &*workload.namespace, &*workload.name);
-        let objects = snapshot.workloads.iter().map(|workload| (key(workload), workload)).collect();
+        let objects = snapshot.workloads.iter().map(|workload| (workload.key(), workload)).collect();
         let owners = snapshot.workloads.iter().filter_map(|workload| {
             let owner = workload.owner.as_ref().filter(|owner| &*owner.kind == POD)?;
             Some((&*workload.namespace, &*owner.name))
@@ -60,10 +57,10 @@ impl<'a> Jobs<'a> {
         let owners: HashSet<(&str, &str)> = owners.collect();
         let owner_pods = snapshot.pods.iter().map(|pod| ((&*pod.namespace, &*pod.name), pod));
         let owner_pods = owner_pods.filter(|(key, _)| owners.contains(key));
-        let owner_pods = owner_pods.map(|(key, pod)| (key, own_key(pod))).collect();
+        let owner_pods = owner_pods.map(|(key, pod)| (key, pod.workload())).collect();
         let mut jobs = Self { objects, owner_pods, by_key: BTreeMap::new() };
         for workload in &snapshot.workloads {
-            let outermost = jobs.outermost(key(workload));
+            let outermost = jobs.outermost(workload.key());
             jobs.job(outermost);
         }
         for pod in &snapshot.pods {
@@ -88,19 +85,16 @@ impl<'a> Jobs<'a> {
 
     /// Returns the key of the outermost workload of a pod.
     pub(super) fn key_of(&self, pod: &'a PodRecord) -> ObjectKey<'a> {
-        self.outermost(own_key(pod))
+        self.outermost(pod.workload())
     }
 
     /// Returns the outermost owner of an object.
     pub(super) fn outermost(&self, key: ObjectKey<'a>) -> ObjectKey<'a> {
         let mut key = key;
         for _ in 0..MAX_OWNERS {
-            let Some(Reference { kind, name, .. }) = self.objects.get(&key).and_then(|object| object.owner.as_ref())
-            else {
-                break;
-            };
-            let owner = (&**kind, key.1, &**name);
-            let of_pod = self.owner_pods.get(&(key.1, &**name)).filter(|_| &**kind == POD);
+            let Some(owner) = self.objects.get(&key).and_then(|object| object.owner.as_ref()) else { break };
+            let owner = owner.key(key.namespace);
+            let of_pod = self.owner_pods.get(&(owner.namespace, owner.name)).filter(|_| owner.kind == POD);
             key = of_pod.copied().unwrap_or(owner);
         }
         key
@@ -108,14 +102,14 @@ impl<'a> Jobs<'a> {
 
     fn job(&mut self, key: ObjectKey<'a>) -> &mut Job<'a> {
         let workload = self.objects.get(&key).copied();
-        let (kind, namespace, name) = key;
-        self.by_key.entry(key).or_insert_with(|| Job { kind, namespace, name, pods: Vec::new(), workload })
+        let ObjectKey { kind, namespace, name, .. } = key;
+        self.by_key.entry(key).or_insert_with(|| Job { kind, namespace, name, key, pods: Vec::new(), workload })
     }
 }
 
 impl<'a> Job<'a> {
     pub(super) fn workload_name(&self) -> WorkloadName {
-        WorkloadName { kind: self.kind.to_owned(), namespace: self.namespace.to_owned(), name: self.name.to_owned() }
+        self.key.workload_name()
     }
 
     /// Returns true if its pods work together until completion, so that each waits for all others.
@@ -213,12 +207,6 @@ impl<'a> Job<'a> {
         let serves = SERVICES.contains(&self.kind) || self.kind == "Node";
         !serves || self.pods.iter().any(|pod| pod.accelerators() > 0 || pod.is_rank())
     }
-}
-
-/// Returns the key of the workload of a pod, as far as the pod contains it.
-fn own_key(pod: &PodRecord) -> ObjectKey<'_> {
-    let (kind, name) = pod.workload();
-    (kind, &pod.namespace, name)
 }
 
 /// Returns the accelerators of pods, which are idle from `since`, or from the time at which they got their nodes.

@@ -64,14 +64,14 @@ impl Target {
         let snapshot = context.snapshot;
         let mut workloads = snapshot.workloads.iter().filter(|object| selection.selects_namespace(&object.namespace));
         let workload = workloads.find(|object| is_own(&object.kind, &object.name));
-        let key = workload.map(|object| context.jobs.outermost((&object.kind, &object.namespace, &object.name)));
+        let key = workload.map(|object| context.jobs.outermost(object.key()));
         let mut pods = snapshot.pods.iter().filter(|pod| selection.selects_namespace(&pod.namespace));
         let is_pod = |pod: &&PodRecord| match &pod.owner {
             Some(owner) if self.kind.is_some() => is_own(&owner.kind, &owner.name),
             _ => self.kind.is_none() && *pod.name == *self.name,
         };
         let key = key.or_else(|| Some(context.jobs.key_of(pods.find(is_pod)?)))?;
-        let owner = context.jobs.iter().find(|job| (job.kind, job.namespace, job.name) == key);
+        let owner = context.jobs.iter().find(|job| job.key == key);
         Some(match owner {
             Some(owner) => format!("it belongs to {}", owner.workload_name()),
             None => "it belongs to no training job and requests no accelerators".to_owned(),

@@ -82,6 +82,14 @@ pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static Work
     KINDS.iter().copied().filter(same_name).max_by_key(similarity)
 }
 
+/// Returns the API group of a kind that has the name of a built-in one, which distinguishes them: `batch.volcano.sh` of Job. It is
+/// empty for all other kinds.
+#[must_use]
+pub fn kind_qualifier(group: &str, kind: &str) -> &'static str {
+    let own = kinds_named(kind).find(|known| known.group == group && group.contains('.'));
+    own.filter(|_| kinds_named(kind).any(|other| other.group != group)).map_or("", |own| own.group)
+}
+
 /// Returns the kinds of this name, in all API groups.
 pub fn kinds_named(name: &str) -> impl Iterator<Item = &'static WorkloadKind> {
     KINDS.iter().copied().filter(move |kind| kind.kind == name)

@@ -10,6 +10,7 @@ use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::reference::ObjectKey;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
@@ -84,7 +85,7 @@ fn is_active(workload: &WorkloadRecord) -> bool {
 /// Returns true if the launcher of an MPI job should exist. The checks of MPI report one whose Job has failed, and workers that
 /// are not ready.
 fn expects_launcher(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> bool {
-    let launcher_job = context.jobs.object(("Job", job.namespace, &format!("{}-launcher", job.name)));
+    let launcher_job = context.jobs.object(ObjectKey::new("Job", job.namespace, &format!("{}-launcher", job.name)));
     let has_ready = |pod: &PodRecord| {
         let ready = pod.condition("Ready").filter(|ready| ready.is_true());
         ready.is_some_and(|ready: &ConditionRecord| is_older(ready.since, CREATION, context.now))

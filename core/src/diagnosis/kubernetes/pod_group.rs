@@ -10,6 +10,7 @@ use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::gang_key::{GangApi, GangKey, PodGroupRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::reference::ObjectKey;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, MAX_EVIDENCE, Recovery, WorkloadName};
 use crate::names::join_names;
 
@@ -165,6 +166,5 @@ fn orphaned(group: &PodGroupRecord, has_members: bool, context: &Context<'_>) ->
 }
 
 fn workload(group: &PodGroupRecord) -> WorkloadName {
-    let (namespace, name) = (group.namespace.to_string(), group.name.to_string());
-    WorkloadName { kind: "PodGroup".to_owned(), namespace, name }
+    ObjectKey::new("PodGroup", &group.namespace, &group.name).workload_name()
 }

@@ -7,6 +7,7 @@ use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::reference::ObjectKey;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
@@ -59,7 +60,7 @@ pub(super) fn failed(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) ->
 
 /// Returns the Job that mpi-operator creates for the launcher.
 fn launcher_job<'a>(job: &Job<'a>, context: &Context<'a>) -> Option<&'a WorkloadRecord> {
-    context.jobs.object(("Job", job.namespace, &format!("{}-launcher", job.name)))
+    context.jobs.object(ObjectKey::new("Job", job.namespace, &format!("{}-launcher", job.name)))
 }
 
 /// Returns the main container of a launcher that has failed for good.

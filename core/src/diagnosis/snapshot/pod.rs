@@ -10,7 +10,7 @@ use super::gang_key::GangKey;
 use super::labels::Labels;
 use super::mesh::MeshRecord;
 use super::read::{items, name, text, time, truncate};
-use super::reference::{Reference, WorkloadName, controller};
+use super::reference::{ObjectKey, Reference, WorkloadName, controller};
 use super::transport::TransportRecord;
 use super::usage::UsageRecord;
 use crate::config::Termination;
@@ -80,8 +80,9 @@ pub(in crate::diagnosis) struct PodRecord {
 /// Position of a pod in its workload.
 #[derive(Clone, Debug)]
 pub(in crate::diagnosis) struct IdentityRecord {
-    pub(in crate::diagnosis) kind: &'static str,
-    pub(in crate::diagnosis) workload: Box<str>,
+    kind: &'static str,
+    qualifier: &'static str,
+    workload: Box<str>,
     pub(in crate::diagnosis) role: Option<Box<str>>,
     pub(in crate::diagnosis) index: Option<u64>,
     /// True if the pods of the workload work together until completion.
@@ -187,18 +188,18 @@ impl PodRecord {
         scheduled.and_then(|condition| condition.since).or(self.started).or(self.created)
     }
 
-    /// Returns kind and name of its workload, as far as the pod contains it: by its labels, else its owner, else the pod itself.
-    pub(in crate::diagnosis) fn workload(&self) -> (&str, &str) {
+    /// Returns the key of its workload, as far as the pod contains it: by its labels, else its owner, else the pod itself.
+    pub(in crate::diagnosis) fn workload(&self) -> ObjectKey<'_> {
         match (&self.identity, &self.owner) {
-            (Some(identity), _) => (identity.kind, &identity.workload),
-            (None, Some(owner)) => (&owner.kind, &owner.name),
-            (None, None) => (POD, &self.name),
+            (Some(identity), _) => identity.key(&self.namespace),
+            (None, Some(owner)) => owner.key(&self.namespace),
+            (None, None) => ObjectKey::new(POD, &self.namespace, &self.name),
         }
     }
 
     /// Returns true if [`Self::workload`] is `workload`.
     pub(in crate::diagnosis) fn is_of(&self, workload: &WorkloadName) -> bool {
-        *workload.namespace == *self.namespace && self.workload() == (&workload.kind, &workload.name)
+        self.workload() == workload.key()
     }
 
     /// Returns role and index, which a pod that replaces this one has too; `None` without an index.
@@ -237,11 +238,16 @@ impl IdentityRecord {
         let bounded = |text: &str| truncate(text, 253);
         Self {
             kind: kind.kind,
+            qualifier: workload::kind_qualifier(kind.group, kind.kind),
             workload: bounded(workload),
             role: role.map(bounded),
             index,
             is_training: training,
             is_auxiliary: workload::is_auxiliary_role(identity),
         }
+    }
+
+    fn key<'a>(&'a self, namespace: &'a str) -> ObjectKey<'a> {
+        ObjectKey { qualifier: self.qualifier, ..ObjectKey::new(self.kind, namespace, &self.workload) }
     }
 }

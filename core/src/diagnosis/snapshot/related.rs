@@ -31,7 +31,7 @@ impl ClusterSnapshot {
     /// Returns the kinds of the workloads of the pods.
     #[must_use]
     pub fn workload_kinds(&self) -> BTreeSet<&str> {
-        self.pods.iter().map(|pod| pod.workload().0).collect()
+        self.pods.iter().map(|pod| pod.workload().kind).collect()
     }
 
     /// Returns the nodes of pods that the snapshot lacks: those that left, and those that it does not contain yet.

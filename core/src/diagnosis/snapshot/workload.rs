@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::condition::{ConditionRecord, conditions};
 use super::read::{name, time, truncate};
-use super::reference::{Reference, controller};
+use super::reference::{ObjectKey, Reference, controller};
 use crate::workload::{self, Manifest, RolePod, Runtimes};
 
 /// Fields that suspend a workload.
@@ -123,6 +123,12 @@ fn exit_code_roles(raw: &Value) -> Vec<Box<str>> {
 }
 
 impl WorkloadRecord {
+    /// Returns the key of the workload.
+    pub(in crate::diagnosis) fn key(&self) -> ObjectKey<'_> {
+        let qualifier = workload::kind_qualifier(self.group, &self.kind);
+        ObjectKey { qualifier, ..ObjectKey::new(&self.kind, &self.namespace, &self.name) }
+    }
+
     /// Returns a condition that is true.
     pub(in crate::diagnosis) fn true_condition(&self, kind: &str) -> Option<&ConditionRecord> {
         super::condition::find(&self.conditions, kind).filter(|condition| condition.is_true())

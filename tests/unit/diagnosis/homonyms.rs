@@ -1,0 +1,67 @@
+//! Jobs of Kubernetes and of Volcano with the same name.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Diagnosis;
+
+use super::objects::{START, event, main_container, rank, with};
+use super::report;
+
+const BATCH: &str = "batch/v1";
+const VOLCANO: &str = "batch.volcano.sh/v1alpha1";
+
+/// Returns the Job `llama` of an API.
+fn job(api_version: &str, spec: Value) -> Value {
+    json!({"apiVersion": api_version, "kind": "Job",
+        "metadata": {"namespace": "team-a", "name": "llama", "creationTimestamp": START}, "spec": spec})
+}
+
+/// Returns a running pod of the Job `llama`.
+fn pod(api_version: &str, name: &str, labels: Value) -> Value {
+    let owner = json!([{"apiVersion": api_version, "kind": "Job", "name": "llama", "controller": true}]);
+    let metadata = json!({"name": name, "uid": name, "labels": null, "ownerReferences": owner});
+    with(with(rank(0), json!({"metadata": metadata})), json!({"metadata": {"labels": labels}}))
+}
+
+/// Returns both Jobs: that of Kubernetes has one of three pods, that of Volcano both of its pods.
+fn jobs() -> Vec<Value> {
+    let template = json!({"spec": {"containers": [main_container()]}});
+    let task = json!({"name": "worker", "replicas": 2, "template": template});
+    let worker = |index: usize| {
+        let labels = json!({"volcano.sh/job-name": "llama", "volcano.sh/task-spec": "worker",
+            "volcano.sh/task-index": index.to_string()});
+        pod(VOLCANO, &format!("llama-worker-{index}"), labels)
+    };
+    vec![
+        job(BATCH, json!({"parallelism": 3, "completions": 3, "template": template})),
+        pod(BATCH, "llama-x2b4c", json!({"batch.kubernetes.io/job-name": "llama"})),
+        job(VOLCANO, json!({"minAvailable": 2, "tasks": [task]})),
+        worker(0),
+        worker(1),
+    ]
+}
+
+#[rstest]
+#[case::event_of_kubernetes(BATCH, &["Job team-a/llama: only 1 of 3 pods could be created: the quota is used up"])]
+#[case::event_of_volcano(VOLCANO, &[])]
+fn jobs_of_two_groups_are_two_workloads(#[case] api_version: &str, #[case] expected: &[&str]) {
+    let about = json!({"involvedObject": {"apiVersion": api_version}});
+    let failure = with(event("Job", "llama", "FailedCreate", "exceeded quota: gpus", 60), about);
+    let report = report(&[jobs(), vec![failure]].concat());
+    let message = |found: &Diagnosis| format!("{}: {}", found.workload, found.finding.message);
+    let messages: Vec<String> = report.diagnoses.iter().map(message).collect();
+    assert_eq!((report.workloads, report.pods), (2, 3));
+    assert_eq!(messages, expected);
+}
+
+/// The Workload of Kueue names its owner with the API group.
+#[rstest]
+#[case::of_kubernetes(BATCH, "W JobSuspended no")]
+#[case::of_volcano(VOLCANO, "I JobSuspended unknown")]
+fn a_workload_of_kueue_belongs_to_one_of_them(#[case] api_version: &str, #[case] expected: &str) {
+    let owner = json!([{"apiVersion": api_version, "kind": "Job", "name": "llama", "controller": true}]);
+    let queue = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"namespace": "team-a", "name": "job-llama", "ownerReferences": owner}, "spec": {}, "status": {}});
+    let volcano = job(VOLCANO, json!({"suspend": true, "tasks": []}));
+    assert_eq!(super::findings(&[job(BATCH, json!({})), volcano, queue]), [expected]);
+}
