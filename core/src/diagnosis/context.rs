@@ -9,10 +9,11 @@ use super::snapshot::claim::ClaimRecord;
 use super::snapshot::event::EventRecord;
 use super::snapshot::gang_key::{GangApi, PodGroupRecord};
 use super::snapshot::log::ContainerLog;
+use super::snapshot::namespace::NamespaceRecord;
 use super::snapshot::node::NodeRecord;
 use super::snapshot::pod::{POD, PodRecord};
-use super::snapshot::service::ServiceRecord;
 use super::snapshot::reference::ObjectKey;
+use super::snapshot::service::ServiceRecord;
 use super::snapshot::workload::QueueRecord;
 use super::snapshot::{ClusterSnapshot, ObjectKind};
 use super::{Diagnosis, Evidence};
@@ -34,6 +35,7 @@ pub(super) struct Context<'a> {
     /// Events of the objects of each workload, its pods excepted.
     job_events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>>,
     nodes: HashMap<&'a str, &'a NodeRecord>,
+    namespaces: HashMap<&'a str, &'a NamespaceRecord>,
     services: HashMap<(&'a str, &'a str), &'a ServiceRecord>,
     claims: HashMap<(&'a str, &'a str), &'a ClaimRecord>,
     pod_groups: HashMap<(GangApi, &'a str, &'a str), &'a PodGroupRecord>,
@@ -72,6 +74,7 @@ impl<'a> Context<'a> {
             }
         }
         let nodes = snapshot.nodes.iter().map(|node| (&*node.name, &**node)).collect();
+        let namespaces = snapshot.namespaces.iter().map(|namespace| (&*namespace.name, namespace)).collect();
         let services = snapshot.services.iter();
         let services = services.map(|service| ((&*service.namespace, &*service.name), service)).collect();
         let claims = snapshot.claims.iter().map(|claim| ((&*claim.namespace, &*claim.name), claim)).collect();
@@ -90,6 +93,7 @@ impl<'a> Context<'a> {
             events,
             job_events,
             nodes,
+            namespaces,
             services,
             claims,
             pod_groups,
@@ -157,6 +161,10 @@ impl<'a> Context<'a> {
 
     pub(super) fn node(&self, name: &str) -> Option<&'a NodeRecord> {
         self.nodes.get(name).copied()
+    }
+
+    pub(super) fn namespace(&self, name: &str) -> Option<&'a NamespaceRecord> {
+        self.namespaces.get(name).copied()
     }
 
     /// Returns a Service.

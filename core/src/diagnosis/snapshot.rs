@@ -12,6 +12,7 @@ pub(super) mod gang_key;
 pub(super) mod labels;
 pub(super) mod log;
 pub(super) mod mesh;
+pub(super) mod namespace;
 pub(super) mod node;
 mod object;
 pub(super) mod other_pods;
@@ -28,7 +29,7 @@ pub(super) mod transport;
 pub(super) mod usage;
 pub(super) mod workload;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -41,6 +42,7 @@ use condition::ConditionRecord;
 use event::EventRecord;
 use gang_key::{GangApi, PodGroupRecord};
 use log::ContainerLog;
+use namespace::NamespaceRecord;
 use node::NodeRecord;
 pub use object::{ObjectReader, ObjectRecord};
 use other_pods::OtherPods;
@@ -63,8 +65,7 @@ pub struct ClusterSnapshot {
     pub(super) workloads: Vec<WorkloadRecord>,
     pub(super) events: Vec<EventRecord>,
     pub(super) nodes: Vec<Arc<NodeRecord>>,
-    /// Namespaces, and whether trainmesh is enabled in them.
-    pub(super) namespaces: BTreeMap<Box<str>, bool>,
+    pub(super) namespaces: Vec<NamespaceRecord>,
     pub(super) services: Vec<ServiceRecord>,
     pub(super) claims: Vec<ClaimRecord>,
     pub(super) peer_authentications: Vec<PeerAuthenticationRecord>,
@@ -132,7 +133,7 @@ impl ClusterSnapshot {
             workloads: Vec::new(),
             events: Vec::new(),
             nodes: Vec::new(),
-            namespaces: BTreeMap::new(),
+            namespaces: Vec::new(),
             services: Vec::new(),
             claims: Vec::new(),
             peer_authentications: Vec::new(),

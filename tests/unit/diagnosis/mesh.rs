@@ -22,6 +22,11 @@ fn injected(statuses: [Value; 2]) -> Value {
     pod
 }
 
+/// Returns a pod whose proxy runs although its main container has finished.
+pub fn outlived() -> Value {
+    injected([terminated(0, 60), running(true, 600)])
+}
+
 fn running(ready: bool, since: i64) -> Value {
     json!({"ready": ready, "state": {"running": {"startedAt": ago(since)}}})
 }
@@ -61,8 +66,7 @@ fn labels(labels: Value) -> Value {
 #[case::managed_before_audit(labels(json!({"trainmesh.dev/managed": "true"})), namespace("audit"), "the controller of trainmesh terminates sidecars only in namespaces with the label")]
 #[case::without_a_label(labels(json!({"trainmesh.dev/managed": "true"})), with(namespace("audit"), json!({"metadata": {"labels": null}})), "the controller of trainmesh terminates sidecars only in namespaces with the label")]
 fn fixes_for_a_sidecar(#[case] patch: Value, #[case] namespace: Value, #[case] fix: &str) {
-    let pod = with(injected([terminated(0, 60), running(true, 600)]), patch);
-    let found = report(&[pod, namespace]).diagnoses.remove(0);
+    let found = report(&[with(outlived(), patch), namespace]).diagnoses.remove(0);
     assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 

@@ -4,6 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{ClusterSnapshot, Selection, diagnose, inventory};
 
+use super::mesh::outlived;
 use super::objects::{NOW, event, job_with, pytorchjob, rank, waiting, with};
 
 /// Returns worker 0 as it was at a `resourceVersion`.
@@ -30,6 +31,31 @@ fn the_newest_version_counts(#[case] first: Value, #[case] second: Value, #[case
     let codes: Vec<&str> = report.diagnoses.iter().map(|found| found.code.code()).collect();
     assert_eq!((report.pods, snapshot.repeats(), codes.as_slice()), (2, 4, expected));
     assert_eq!(inventory(&snapshot, &Selection::default(), now).entries[0].accelerators, 16);
+}
+
+/// Returns the namespace as it was at a `resourceVersion`.
+fn namespace(version: Option<&str>, inject: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "team-a", "resourceVersion": version, "labels": {"trainmesh.dev/inject": inject}}})
+}
+
+const ENABLED: &str = "the controller of trainmesh should have terminated it";
+const DISABLED: &str = "the controller of trainmesh terminates sidecars only in namespaces with the label";
+
+#[rstest]
+#[case::newer_is_later(namespace(Some("9"), "disabled"), namespace(Some("10"), "enabled"), ENABLED)]
+#[case::newer_is_earlier(namespace(Some("10"), "enabled"), namespace(Some("9"), "disabled"), ENABLED)]
+#[case::without_versions(namespace(None, "enabled"), namespace(None, "disabled"), DISABLED)]
+fn the_newest_version_of_a_namespace_counts(#[case] first: Value, #[case] second: Value, #[case] fix: &str) {
+    let mut snapshot = ClusterSnapshot::default();
+    // The namespaces of the files are those of objects without one, and a Namespace is in none.
+    snapshot.add(&first, "default").unwrap();
+    snapshot.add(&second, "team-a").unwrap();
+    let managed = with(outlived(), json!({"metadata": {"labels": {"trainmesh.dev/managed": "true"}}}));
+    snapshot.add(&managed, "default").unwrap();
+    assert_eq!(snapshot.repeats(), 1);
+    let found = diagnose(&snapshot, &Selection::default(), NOW.parse().unwrap()).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
         .with_evidence(evidence)
         .with_waste(Job::held_by(&outlived, since, context.now));
-    let is_enabled = context.snapshot.namespaces.get(job.namespace).copied();
+    let is_enabled = context.namespace(job.namespace).map(|namespace| namespace.is_enabled);
     let is_managed = || outlived.iter().any(|pod| pod.usage.management == Management::Managed);
     Some(if outlived.iter().any(|pod| pod.usage.management == Management::Excluded) {
         diagnosis.with_fix(EXCLUDED_FIX)

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::claim::ClaimRecord;
 use super::event::EventRecord;
 use super::gang_key::{GangApi, PodGroupRecord};
+use super::namespace::NamespaceRecord;
 use super::node::NodeRecord;
 use super::peer_authentication::PeerAuthenticationRecord;
 use super::pod::{POD, PodRecord};
@@ -19,9 +20,6 @@ use super::workload::{QueueRecord, WorkloadRecord};
 use super::{ClusterSnapshot, ObjectKind, SnapshotError};
 use crate::config::Termination;
 use crate::lifecycle::SidecarCatalog;
-
-/// Label of a namespace that enables trainmesh.
-const INJECT_LABEL: &str = "/metadata/labels/trainmesh.dev~1inject";
 
 /// Reads objects.
 #[derive(Debug)]
@@ -44,8 +42,7 @@ enum Content {
     Pod(Box<PodRecord>),
     Event(EventRecord),
     Node(Arc<NodeRecord>),
-    /// The name of a namespace, and whether trainmesh is enabled in it.
-    Namespace(Option<(Box<str>, bool)>),
+    Namespace(NamespaceRecord),
     Service(ServiceRecord),
     Claim(ClaimRecord),
     PeerAuthentication(PeerAuthenticationRecord),
@@ -71,10 +68,7 @@ impl ObjectReader {
             ("", POD) => Content::Pod(Box::new(PodRecord::read(object, namespace, &self.settings, &self.catalog))),
             ("" | "events.k8s.io", "Event") => Content::Event(EventRecord::read(object, namespace)?),
             ("", "Node") => Content::Node(Arc::new(NodeRecord::read(object))),
-            ("", "Namespace") => {
-                let is_enabled = object.pointer(INJECT_LABEL).and_then(Value::as_str) == Some("enabled");
-                Content::Namespace(name(object, "/metadata/name").map(|name| (name, is_enabled)))
-            }
+            ("", "Namespace") => Content::Namespace(NamespaceRecord::read(object)),
             ("", "Service") => Content::Service(ServiceRecord::read(object, namespace)),
             ("resource.k8s.io", "ResourceClaim") => Content::Claim(ClaimRecord::read(object, namespace)),
             ("security.istio.io", "PeerAuthentication") => {
@@ -87,7 +81,7 @@ impl ObjectReader {
             _ => Content::Workload(Box::new(WorkloadRecord::read(object, namespace, api_version, kind)?)),
         };
         // The namespaces of cluster-scoped objects do not distinguish them.
-        let scope = if matches!(content, Content::Node(_)) { "" } else { namespace };
+        let scope = if matches!(content, Content::Node(_) | Content::Namespace(_)) { "" } else { namespace };
         let own_namespace = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
         Some(ObjectRecord { key: ObjectKey::read(object, group, kind, scope), namespace: own_namespace, content })
     }
@@ -129,7 +123,9 @@ impl ClusterSnapshot {
                 self.record_conditions(&node.conditions);
                 self.index.slot(key, self.nodes.len()).put(&mut self.nodes, node);
             }
-            Content::Namespace(namespace) => self.namespaces.extend(namespace),
+            Content::Namespace(namespace) => {
+                self.index.slot(key, self.namespaces.len()).put(&mut self.namespaces, namespace);
+            }
             Content::Service(service) => {
                 self.index.slot(key, self.services.len()).put(&mut self.services, service);
             }
