@@ -146,7 +146,7 @@ impl Diagnoser {
                 let report = diagnose(&snapshot, &Selection::default(), Timestamp::now());
                 let objects: Vec<RelatedObjects> = unread.keys().copied().collect();
                 self.report_unread(namespace, &unread);
-                self.tracker.forget_deleted(namespace, &snapshot);
+                self.tracker.forget_deleted(namespace, &snapshot, &objects);
                 self.record(namespace, &report, Some(&snapshot), &objects).await;
             }
             Ok(Ok(None)) => {}
@@ -265,7 +265,7 @@ fn in_turn<'a>(namespaces: impl Iterator<Item = &'a str>, last: &str) -> Vec<Str
 
 /// Returns an event's reference to the object of a finding.
 fn reference(namespace: &str, target: &PublishedFinding) -> ObjectReference {
-    let PublishedFinding { api_version, kind, name, uid } = target;
+    let PublishedFinding { api_version, kind, name, uid, workload: _ } = target;
     ObjectReference {
         api_version: Some(api_version.to_string()),
         kind: Some((*kind).to_owned()),

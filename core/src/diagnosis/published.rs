@@ -2,7 +2,7 @@
 
 use super::snapshot::gang_key::PodGroupRecord;
 use super::snapshot::pod::{POD, PodRecord};
-use super::{ClusterSnapshot, Diagnosis};
+use super::{ClusterSnapshot, Diagnosis, WorkloadName};
 
 /// The object with the event about a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct PublishedFinding {
     pub name: Box<str>,
     /// UID of the object.
     pub uid: Box<str>,
+    /// Workload that the object names, if it is a pod: that of the finding, or one that it owns.
+    pub workload: Option<WorkloadName>,
 }
 
 impl PublishedFinding {
@@ -30,17 +32,14 @@ impl PublishedFinding {
         pod.map(Self::on_pod).or_else(|| groups.find(|group| has_title(&group.title())).map(Self::on_group))
     }
 
-    /// Returns true if the object is a pod.
-    pub(super) fn is_on_pod(&self) -> bool {
-        self.kind == POD
-    }
-
     fn on_pod(pod: &PodRecord) -> Self {
-        Self { api_version: "v1".into(), kind: POD, name: pod.name.clone(), uid: pod.uid.clone() }
+        let workload = Some(pod.workload().workload_name());
+        Self { api_version: "v1".into(), kind: POD, name: pod.name.clone(), uid: pod.uid.clone(), workload }
     }
 
     fn on_group(group: &PodGroupRecord) -> Self {
         let PodGroupRecord { api_version, name, uid, .. } = group;
-        Self { api_version: api_version.clone(), kind: "PodGroup", name: name.clone(), uid: uid.clone() }
+        let (api_version, kind) = (api_version.clone(), "PodGroup");
+        Self { api_version, kind, name: name.clone(), uid: uid.clone(), workload: None }
     }
 }

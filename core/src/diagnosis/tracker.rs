@@ -1,9 +1,11 @@
 //! Findings of successive diagnoses: which of them are new, which are gone, and what they have cost since.
 
-use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::collections::{BTreeMap, BTreeSet, HashSet, btree_map::Entry};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::job::Jobs;
+use super::snapshot::reference::ObjectKey;
 use super::{
     ClusterSnapshot, Diagnosis, DiagnosisCode, DiagnosisReport, Layer, PublishedFinding, RelatedObjects, WasteCause,
     WorkloadName,
@@ -114,16 +116,18 @@ impl FindingTracker {
         changes
     }
 
-    /// Records that the workloads whose pods `snapshot` lacks have no findings any more, also those whose objects cannot be read.
-    pub fn forget_deleted(&mut self, namespace: &str, snapshot: &ClusterSnapshot) {
-        let (workloads, uids) = (snapshot.workloads_of_pods(namespace), snapshot.uids_of_pods());
-        let findings = self.namespaces.get_mut(namespace).into_iter().flat_map(|known| &mut known.findings);
-        for ((workload, _), finding) in findings {
-            let has_pods = || workloads.contains(&(workload.kind.as_str(), workload.name.as_str()));
+    /// Records that the workloads whose pods `snapshot` lacks have no findings any more, also those whose objects are `unread`.
+    pub fn forget_deleted(&mut self, namespace: &str, snapshot: &ClusterSnapshot, unread: &[RelatedObjects]) {
+        let Some(known) = self.namespaces.get_mut(namespace) else { return };
+        let workloads = workloads_of_pods(namespace, snapshot);
+        // Without the workloads, their owners are unknown, and findings are about the outermost one.
+        let are_owners_unknown = unread.contains(&RelatedObjects::Workloads) && !workloads.is_empty();
+        for ((workload, _), finding) in &mut known.findings {
+            let has_pods = || workloads.contains(&workload.key());
             finding.is_present &= match &finding.published {
-                // Its name in the finding is that of its outermost owner, so that the pod of the event counts, too.
-                Some(published) => !published.is_on_pod() || has_pods() || uids.contains(&*published.uid),
-                None => has_pods(),
+                Some(PublishedFinding { workload: Some(own), .. }) => has_pods() || workloads.contains(&own.key()),
+                Some(_) => true,
+                None => has_pods() || are_owners_unknown,
             };
         }
     }
@@ -234,6 +238,13 @@ impl NamespaceFindings {
         }
         wasted
     }
+}
+
+/// Returns the workloads of the pods in `namespace`: those that the pods name, and their outermost owners as far as they are known.
+fn workloads_of_pods<'a>(namespace: &str, snapshot: &'a ClusterSnapshot) -> HashSet<ObjectKey<'a>> {
+    let jobs = Jobs::new(snapshot);
+    let pods = snapshot.pods.iter().filter(|pod| *pod.namespace == *namespace);
+    pods.flat_map(|pod| [pod.workload(), jobs.key_of(pod)]).collect()
 }
 
 /// Returns true for findings that the controller publishes. Notes need no action.

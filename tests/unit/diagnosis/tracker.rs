@@ -8,7 +8,8 @@ use trainmesh_core::diagnosis::{
     Selection, WasteCause, diagnose,
 };
 
-use super::objects::{NOW, ago, job_with, main_status, rank, rank_of, waiting, with};
+use super::objects::{NOW, ago, job_with, main_status, pytorchjob, rank, rank_of, waiting, with};
+use RelatedObjects::{Nodes, Workloads};
 
 const NAMESPACE: &str = "team-a";
 
@@ -134,7 +135,7 @@ fn a_finding_remains_while_its_objects_are_unknown() {
         (new, resolved, tracker.has_findings(NAMESPACE))
     };
     assert_eq!(record(&[&pods[..], &nodes].concat(), 0, &[]), (1, 0, true));
-    assert_eq!(record(&pods, 900, &[RelatedObjects::Nodes]), (0, 0, true));
+    assert_eq!(record(&pods, 900, &[Nodes]), (0, 0, true));
     assert_eq!(record(&pods, 901, &[RelatedObjects::PodGroups]), (0, 1, false), "other objects prove nothing about it");
 }
 
@@ -158,27 +159,49 @@ fn a_finding_of_unknown_objects_ends_with_its_workload(#[case] left: &[usize], #
         }
         let left = left.iter().map(|index| pods[*index].clone());
         let (snapshot, report) = diagnose_at(&left.chain([other.clone()]).collect::<Vec<_>>(), 60);
-        tracker.forget_deleted(NAMESPACE, &snapshot);
-        tracker.record(NAMESPACE, &report, &[RelatedObjects::Nodes]);
+        tracker.forget_deleted(NAMESPACE, &snapshot, &[Nodes]);
+        tracker.record(NAMESPACE, &report, &[Nodes]);
         assert_eq!(tracker.has_findings(NAMESPACE), expected, "published: {is_published}");
     }
 }
 
-/// Without the workloads, those of the pods have other names than their outermost owner.
-#[test]
-fn a_finding_of_unknown_objects_remains_while_its_pod_exists() {
+/// Returns the job of [`rank`] with an owner, which its pods do not name.
+fn workflow_job() -> Value {
+    let owner = json!([{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": "tune", "controller": true}]);
+    with(pytorchjob(1), json!({"metadata": {"ownerReferences": owner}}))
+}
+
+/// Later, another pod has replaced the one with the event, and `unread` objects cannot be read.
+#[rstest]
+#[case::replaced(vec![rank(1)], &[Workloads, Nodes], [true, true])]
+#[case::replaced_with_its_job(vec![rank(1), workflow_job()], &[Nodes], [true, true])]
+#[case::deleted(vec![], &[Workloads, Nodes], [false, false])]
+#[case::deleted_beside_others(vec![rank_of("gpt", 0)], &[Workloads, Nodes], [false, true])]
+#[case::deleted_beside_others_of_known_owners(vec![rank_of("gpt", 0)], &[Nodes], [false, false])]
+fn a_finding_of_unknown_objects_about_an_owner(
+    #[case] mut left: Vec<Value>,
+    #[case] unread: &[RelatedObjects],
+    #[case] expected: [bool; 2],
+) {
     let mut pods = vec![rank(0), rank(1)];
-    pods[1]["spec"]["nodeName"] = "node-9".into();
-    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}});
-    let mut tracker = FindingTracker::new(at(0));
-    let (snapshot, report) = diagnose_at(&[pods.clone(), vec![node]].concat(), 0);
-    let found = tracker.record(NAMESPACE, &report, &[]).unpublished[0];
-    tracker.mark_published(NAMESPACE, found, PublishedFinding::new(found, &snapshot).unwrap());
-    let inner = |pod: Value| with(pod, json!({"metadata": {"labels": {"training.kubeflow.org/job-name": "inner"}}}));
-    let (snapshot, report) = diagnose_at(&pods.into_iter().map(inner).collect::<Vec<_>>(), 60);
-    tracker.forget_deleted(NAMESPACE, &snapshot);
-    tracker.record(NAMESPACE, &report, &[RelatedObjects::Nodes]);
-    assert!(tracker.has_findings(NAMESPACE));
+    pods[0]["spec"]["nodeName"] = "node-9".into();
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}});
+    for object in left.iter_mut().filter(|object| object["kind"] == "Pod") {
+        object["metadata"]["uid"] = "new".into();
+    }
+    for (is_published, expected) in [(true, expected[0]), (false, expected[1])] {
+        let mut tracker = FindingTracker::new(at(0));
+        let (snapshot, report) = diagnose_at(&[pods.clone(), vec![node.clone(), workflow_job()]].concat(), 0);
+        let found = tracker.record(NAMESPACE, &report, &[]).unpublished[0];
+        assert_eq!((found.code, found.workload.kind.as_str()), (DiagnosisCode::NodeNotReporting, "Workflow"));
+        if is_published {
+            tracker.mark_published(NAMESPACE, found, PublishedFinding::new(found, &snapshot).unwrap());
+        }
+        let (snapshot, report) = diagnose_at(&left, 60);
+        tracker.forget_deleted(NAMESPACE, &snapshot, unread);
+        tracker.record(NAMESPACE, &report, unread);
+        assert_eq!(tracker.has_findings(NAMESPACE), expected, "published: {is_published}");
+    }
 }
 
 #[test]
@@ -286,7 +309,13 @@ fn publish(tracker: &mut FindingTracker, report: &DiagnosisReport, unpublished: 
         tracker.mark_published(
             "hostile",
             found,
-            PublishedFinding { api_version: "v1".into(), kind: "Pod", name: "pod".into(), uid: "uid".into() },
+            PublishedFinding {
+                api_version: "v1".into(),
+                kind: "Pod",
+                name: "pod".into(),
+                uid: "uid".into(),
+                workload: None,
+            },
         );
     }
 }

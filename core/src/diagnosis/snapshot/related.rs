@@ -1,10 +1,9 @@
 //! Objects that the pods of a snapshot depend on, for a caller that reads only those.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::node::NodeRecord;
-use super::pod::PodRecord;
 use super::{ClusterSnapshot, ObjectKind, SnapshotError};
 use crate::dns::is_subdomain;
 use crate::pod::Pod;
@@ -16,16 +15,6 @@ impl ClusterSnapshot {
         let groups = self.pods.iter().filter_map(|pod| Some(pod.gang.as_ref()?.api.object_kind()));
         let has_claims = self.pods.iter().any(|pod| !pod.claims.is_empty());
         groups.chain(has_claims.then_some(ObjectKind::ResourceClaim)).collect()
-    }
-
-    /// Returns kind and name of the workloads that the pods of `namespace` name.
-    pub(in crate::diagnosis) fn workloads_of_pods(&self, namespace: &str) -> HashSet<(&str, &str)> {
-        self.pods.iter().filter(|pod| *pod.namespace == *namespace).map(PodRecord::workload).collect()
-    }
-
-    /// Returns the UIDs of the pods.
-    pub(in crate::diagnosis) fn uids_of_pods(&self) -> HashSet<&str> {
-        self.pods.iter().map(|pod| &*pod.uid).collect()
     }
 
     /// Returns the kinds of the workloads of the pods.
