@@ -105,8 +105,7 @@ pub async fn read_workloads(
     namespace: Option<&str>,
     settings: Termination,
 ) -> Result<ReadSnapshot, ReadError> {
-    let mut reader = Reader::new(client, namespace, settings);
-    reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
+    let mut reader = Reader::with_pods(client, namespace, settings).await?;
     reader.list_workloads().await?;
     Ok(reader.read)
 }
@@ -117,8 +116,7 @@ pub async fn read_snapshot(
     namespace: Option<&str>,
     settings: Termination,
 ) -> Result<ReadSnapshot, ReadError> {
-    let mut reader = Reader::new(client, namespace, settings);
-    reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
+    let mut reader = Reader::with_pods(client, namespace, settings).await?;
     reader.list(&ApiResource::erase::<Event>(&()), true, None).await?;
     reader.list(&ApiResource::erase::<Node>(&()), false, Some(ObjectKind::Node)).await?;
     reader.list(&ApiResource::erase::<Service>(&()), true, Some(ObjectKind::Service)).await?;
@@ -144,9 +142,16 @@ fn set_type(object: &mut Value, api_version: &str, kind: &str) {
 }
 
 impl<'a> Reader<'a> {
-    fn new(client: &'a Client, namespace: Option<&'a str>, settings: Termination) -> Self {
+    /// Creates a reader that has read the pods.
+    async fn with_pods(
+        client: &'a Client,
+        namespace: Option<&'a str>,
+        settings: Termination,
+    ) -> Result<Self, ReadError> {
         let read = ReadSnapshot { snapshot: ClusterSnapshot::new(settings), forbidden: Vec::new() };
-        Self { client, namespace, read }
+        let mut reader = Self { client, namespace, read };
+        reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
+        Ok(reader)
     }
 
     /// Lists the objects of all kinds of workloads that have pods to diagnose.

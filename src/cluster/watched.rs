@@ -17,6 +17,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
+use super::partial::PartialMeta;
+
 /// Delay before objects are listed again after a list with one that cannot be decoded: only its author can correct it.
 const RELIST_DELAY: Duration = Duration::from_mins(1);
 
@@ -29,16 +31,7 @@ struct Undecoded {
 
 #[derive(Deserialize)]
 struct Raw {
-    metadata: RawMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawMeta {
-    name: Option<String>,
-    namespace: Option<String>,
-    uid: Option<String>,
-    resource_version: Option<String>,
+    metadata: PartialMeta,
 }
 
 /// Watches the objects of `api` that `config` selects, with an increasing delay after errors. The stream never ends.
@@ -98,8 +91,7 @@ impl<'de> Deserialize<'de> for Undecoded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let Raw { metadata } = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
-        let RawMeta { name, namespace, uid, resource_version } = metadata;
-        Ok(Self { metadata: ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() }, text })
+        Ok(Self { metadata: metadata.into(), text })
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::cluster::index::{self, Index, Options};
-use crate::cluster::partial::served_as;
+use crate::cluster::partial::{PartialMeta, served_as};
 use trainmesh_core::diagnosis::NodeRecord;
 
 /// Nodes by name, of some 2 KB each.
@@ -29,19 +29,11 @@ pub(super) struct PartialNode {
 
 #[derive(Deserialize)]
 struct Raw {
-    metadata: RawMeta,
+    metadata: PartialMeta,
     #[serde(default)]
     spec: RawSpec,
     #[serde(default)]
     status: RawStatus,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawMeta {
-    name: Option<String>,
-    uid: Option<String>,
-    resource_version: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -84,10 +76,10 @@ fn record(node: &PartialNode, before: Option<&Arc<NodeRecord>>) -> Option<Arc<No
 
 impl<'de> Deserialize<'de> for PartialNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Raw { metadata: RawMeta { name, uid, resource_version }, spec, status } = Raw::deserialize(deserializer)?;
-        let raw = json!({"metadata": {"name": &name}, "spec": {"taints": spec.taints, "unschedulable": spec.unschedulable},
+        let Raw { metadata, spec, status } = Raw::deserialize(deserializer)?;
+        let metadata = ObjectMeta::from(metadata);
+        let raw = json!({"metadata": {"name": &metadata.name}, "spec": {"taints": spec.taints, "unschedulable": spec.unschedulable},
             "status": {"allocatable": status.allocatable, "conditions": status.conditions}});
-        let metadata = ObjectMeta { name, uid, resource_version, ..ObjectMeta::default() };
         Ok(Self { metadata, record: Arc::new(NodeRecord::read(&raw)) })
     }
 }
