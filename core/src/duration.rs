@@ -42,6 +42,18 @@ pub fn format(duration: Duration) -> String {
     }
 }
 
+/// Formats a duration for [`parse_with_days`]: as [`format`], but whole days, hours and minutes in these units.
+#[must_use]
+pub fn format_with_days(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let is_whole = |unit: &u64| seconds > 0 && duration.subsec_nanos() == 0 && seconds.is_multiple_of(*unit);
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    match units.into_iter().find(|(unit, _)| is_whole(unit)) {
+        Some((unit, name)) => format!("{}{name}", seconds / unit),
+        None => format(duration),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -61,6 +73,19 @@ mod tests {
     #[case(&("9".repeat(400) + "d"), None)]
     fn durations_with_days(#[case] text: &str, #[case] milliseconds: Option<u64>) {
         assert_eq!(parse_with_days(text).ok(), milliseconds.map(Duration::from_millis));
+    }
+
+    #[rstest]
+    #[case(0, "0s")]
+    #[case(1, "1ms")]
+    #[case(90_000, "90s")]
+    #[case(60_000, "1m")]
+    #[case(86_400_000, "1d")]
+    #[case(3_153_600_000_000, "36500d")]
+    fn formatted_with_days(#[case] milliseconds: u64, #[case] text: &str) {
+        let duration = Duration::from_millis(milliseconds);
+        assert_eq!(format_with_days(duration), text);
+        assert_eq!(parse_with_days(text), Ok(duration));
     }
 
     #[rstest]

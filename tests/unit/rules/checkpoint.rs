@@ -39,10 +39,14 @@ fn bare(metadata: &Value) -> Value {
 }
 
 fn run_with(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>) -> Outcome {
-    let (labels, config) = (BTreeMap::new(), Configuration::embedded());
+    run_configured(pod, mode, workload, &Configuration::embedded())
+}
+
+fn run_configured(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>, config: &Configuration) -> Outcome {
+    let labels = BTreeMap::new();
     let gang = GangView { facts: None, namespace: "team-a", workload, queue: None };
     let cluster = ClusterView { gang, ..ClusterView::default() };
-    mutate(pod, &Snapshot { mode, cluster, ..snapshot(&labels, &config) })
+    mutate(pod, &Snapshot { mode, cluster, ..snapshot(&labels, config) })
 }
 
 fn run(pod: &Value) -> Outcome {
@@ -121,7 +125,7 @@ fn variables_of_the_user_are_not_overridden(#[case] container: Value, #[case] ex
     assert_eq!(patched["spec"], pod["spec"]);
 }
 
-const RANGE: &str = "expected a duration from 60s to 3153600000s";
+const RANGE: &str = "expected a duration from 1m to 36500d";
 
 #[rstest]
 #[case::write_time_only(json!({"annotations": {"trainmesh.dev/checkpoint-write-time": "5m"}}), "CheckpointInputMissing: trainmesh.dev/node-mtbf is not set")]
@@ -132,11 +136,11 @@ const RANGE: &str = "expected a duration from 60s to 3153600000s";
 )]
 #[case::zero(
     annotated("0s", "5d"),
-    "CheckpointInputInvalid: trainmesh.dev/checkpoint-write-time=0s: expected a duration from 1ms to 86400s"
+    "CheckpointInputInvalid: trainmesh.dev/checkpoint-write-time=0s: expected a duration from 1ms to 1d"
 )]
 #[case::too_long(
     annotated("86401s", "5d"),
-    "CheckpointInputInvalid: trainmesh.dev/checkpoint-write-time=86401s: expected a duration from 1ms to 86400s"
+    "CheckpointInputInvalid: trainmesh.dev/checkpoint-write-time=86401s: expected a duration from 1ms to 1d"
 )]
 #[case::short_mtbf(annotated("5m", "59s"), &format!("CheckpointInputInvalid: trainmesh.dev/node-mtbf=59s: {RANGE}"))]
 #[case::long_mtbf(annotated("5m", "36501d"), &format!("CheckpointInputInvalid: trainmesh.dev/node-mtbf=36501d: {RANGE}"))]
@@ -171,6 +175,18 @@ fn a_job_of_unknown_size_gets_no_interval() {
         let found = decision(&run_with(&pod, Mode::Enabled, workload)).unwrap();
         assert!(found.starts_with("refused CheckpointNodesUnknown: ") && found.contains(expected), "{found}");
     }
+}
+
+#[test]
+fn a_job_is_not_read_without_gangs() {
+    let pod = pod(&annotated("5m", "264d"), &json!({}));
+    let mut config = Configuration::embedded();
+    config.gang.enabled = false;
+    let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
+    let workload = GangWorkload::from_object(&key, &job()).unwrap();
+    let outcome = run_configured(&pod, Mode::Enabled, WorkloadLookup::Read(&workload), &config);
+    let found = decision(&outcome).unwrap();
+    assert_eq!(found, "refused CheckpointNodesUnknown: gang.enabled is false, so that the job is not read");
 }
 
 #[test]

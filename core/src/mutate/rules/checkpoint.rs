@@ -81,7 +81,7 @@ fn read(pod: Pod<'_>, key: &str, range: (Duration, Duration)) -> Result<Duration
     if (range.0..=range.1).contains(&parsed) {
         return Ok(parsed);
     }
-    let [from, to] = [range.0, range.1].map(duration::format);
+    let [from, to] = [range.0, range.1].map(duration::format_with_days);
     Err(invalid(format!("expected a duration from {from} to {to}")))
 }
 
@@ -91,6 +91,10 @@ fn nodes(context: &RuleContext<'_>) -> Result<u32, Box<RuleDecision>> {
     let unknown = |problem: String| Box::new(refused(Reason::CheckpointNodesUnknown, problem));
     if member.kind.gang.shape.is_none() {
         return Err(unknown(format!("the size of a {} is not known", member.kind.kind)));
+    }
+    // Without the feature, the webhook has no permission to read jobs.
+    if !context.snapshot.config.gang.enabled {
+        return Err(unknown("gang.enabled is false, so that the job is not read".to_owned()));
     }
     let workload = match context.snapshot.cluster.gang.workload {
         WorkloadLookup::NotRead => return Err(unknown("the job that owns the pod was not read".to_owned())),
