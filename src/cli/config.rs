@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use anstream::ColorChoice;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
@@ -254,6 +254,9 @@ fn read(path: &Path) -> anyhow::Result<String> {
         File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
     read.with_context(|| format!("could not read the configuration {}", path.display()))?;
+    if path == Path::new("-") && text.trim().is_empty() {
+        bail!("the configuration on standard input is empty: check the command that writes it");
+    }
     Ok(text)
 }
 

@@ -27,6 +27,11 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     &["apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {values: {config: {}}}"], 2, "",
     "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.values as a file of their own"
 )]
+#[case::flux_with_a_source(
+    &["apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"], 2, "",
+    "0.yaml:5: kind: expected a configuration or Helm values: pass the values in spec.values as a file of their own"
+)]
+#[case::two_documents(&["config: {}\n---\nconfig: {}\n"], 2, "", "0.yaml:2: a second document starts here")]
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
@@ -93,4 +98,11 @@ fn files_of_values_are_merged(#[case] command: &[&str], #[case] stdout: &str) {
     );
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(run.stdout.contains(stdout), "{run:#?}");
+}
+
+#[test]
+fn an_empty_standard_input_is_an_error() {
+    let run = trainmesh(&["config", "validate", "-"], "\n");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:#?}");
+    assert!(run.stderr.contains("standard input is empty"), "{run:#?}");
 }

@@ -40,7 +40,8 @@ pub(super) struct Document<'a> {
 
 /// Parses a configuration, or a `ConfigMap` or Helm values that contain one. Problems refer to lines of `text`.
 pub(super) fn parse(text: &str) -> Result<Configuration, Vec<Problem>> {
-    let tree = parse_tree(text)?;
+    let tree =
+        parse_tree(text).map_err(|problems| release_of_several(text).map_or(problems, |problem| vec![problem]))?;
     let root = tree.root();
     let is_config_map = root.get("kind").is_some_and(|kind| kind.value == "ConfigMap");
     if is_config_map { parse_config_map(text, root) } else { parse_root(root) }
@@ -74,8 +75,24 @@ fn values_in_release(root: Node<'_>) -> Option<Problem> {
     let (_, _, path) = RELEASES
         .into_iter()
         .find(|(group, name, _)| api_version.split('/').next() == Some(*group) && kind.value.as_str() == Some(*name))?;
+    Some(release_problem(kind.line, path))
+}
+
+/// Returns the problem of such an object in a text of several documents, which cannot be parsed as one.
+fn release_of_several(text: &str) -> Option<Problem> {
+    let is_line = |line: &str, field: &str, start: &str| {
+        line.strip_prefix(field).is_some_and(|value| value.trim_start().starts_with(start))
+    };
+    RELEASES.into_iter().find_map(|(group, kind, path)| {
+        text.lines().find(|line| is_line(line, "apiVersion:", group))?;
+        let line = text.lines().position(|line| is_line(line, "kind:", kind))?;
+        Some(release_problem(line as u64 + 1, path))
+    })
+}
+
+fn release_problem(line: u64, path: &str) -> Problem {
     let message = format!("expected a configuration or Helm values: pass the values in {path} as a file of their own");
-    Some(Problem { line: Some(kind.line), field: "kind".to_owned(), message })
+    Problem { line: Some(line), field: "kind".to_owned(), message }
 }
 
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
