@@ -32,6 +32,8 @@ impl<'a> Owner<'a> {
         kind: &'static str,
     ) -> Result<Self, RenderError> {
         let metadata = Field::root(manifest.raw).get("metadata");
+        // The caller has taken another namespace for one that is no string.
+        metadata.get("namespace").text()?;
         let uid = metadata.get("uid").text()?.unwrap_or(ZERO_UID);
         if let Some(name) = metadata.get("name").text()? {
             return Ok(Self { name: name.to_owned(), uid, api_version, kind, name_is_generated: false });
@@ -84,5 +86,13 @@ mod tests {
         let owner = Owner::from_manifest(&manifest, "batch/v1", "Job").unwrap();
         assert_eq!((owner.name.as_str(), owner.uid), (name, uid));
         assert_eq!(owner.child("v1", "Pod", "made".to_owned()).uid, ZERO_UID);
+    }
+
+    #[test]
+    fn a_namespace_must_be_a_string() {
+        let raw = json!({"metadata": {"name": "llama", "namespace": false}});
+        let manifest = Manifest { raw: &raw, namespace: "default", runtimes: &Runtimes::default() };
+        let error = Owner::from_manifest(&manifest, "batch/v1", "Job").unwrap_err().to_string();
+        assert_eq!(error, "metadata.namespace is false: expected a string; quote it");
     }
 }
