@@ -51,7 +51,12 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         Some(name) if names.len() == 1 && !has_main => format!("container {name} of {} crashes", pod_names(&pods)),
         _ => format!("{} {}", pod_names(&pods), verb(pods.len(), "crashes", "crash")),
     };
-    let repetition = if restarts > 1 { "again and again" } else { "and is restarted after a delay" };
+    let is_one = names.len() == 1 && !has_main || pods.len() == 1;
+    let repetition = match (restarts > 1, is_one) {
+        (true, _) => "again and again",
+        (false, true) => "and is restarted after a delay",
+        (false, false) => "and are restarted after a delay",
+    };
     let message = format!("{subject} {repetition}{}", job.waiting_peers(&pods));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
         .with_evidence(evidence)

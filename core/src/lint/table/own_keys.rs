@@ -41,6 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
             wrong: r"metadata:
   labels: {trainmesh.dev/fabric: eks-efaa}
 spec:
+  nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}}
@@ -48,6 +49,7 @@ spec:
             fixed: r"metadata:
   labels: {trainmesh.dev/fabric: eks-efa}
 spec:
+  nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}}
