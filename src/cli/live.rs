@@ -1,5 +1,6 @@
 //! `--cluster`: compares a preview with a live cluster.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::cluster::fabric::survey::read_facts;
 use crate::cluster::failure::{describe, is_unreachable};
 use crate::cluster::live::LiveError;
 use crate::cluster::mesh::read_objects;
-use crate::cluster::quota::{self, QuotaFacts, QuotaQuery};
+use crate::cluster::quota::{self, NodeConstraint, QuotaFacts, QuotaQuery};
 use crate::cluster::{client, live};
 use trainmesh_core::accounting::{Basis, JobAccount, RoleAccount};
 use trainmesh_core::cluster_facts::ClusterFacts;
@@ -32,6 +33,8 @@ pub(super) struct LiveCluster {
     /// Context of the kubeconfig, if it is not the current one.
     context: Option<String>,
     installation: Installation,
+    /// Constraint of the nodes, read at the first comparison with quotas.
+    nodes: OnceCell<NodeConstraint>,
 }
 
 impl InstallationArguments {
@@ -69,7 +72,7 @@ impl LiveCluster {
             let installation = installation.discover(&client).await?;
             Ok((client, installation))
         }))?;
-        Ok(Self { runtime, client, context: context.map(str::to_owned), installation })
+        Ok(Self { runtime, client, context: context.map(str::to_owned), installation, nodes: OnceCell::new() })
     }
 
     /// Returns the installation.
@@ -129,7 +132,8 @@ impl LiveCluster {
     pub(super) fn account(&self, reports: &[PodReport], created: &[anyhow::Result<Value>]) -> Option<JobAccount> {
         let PodReport { namespace, kind, name, job, .. } = reports.first()?;
         let query = QuotaQuery { namespace, kind, name, queue: job.queue() };
-        let QuotaFacts { constraints, unknown } = self.runtime.block_on(quota::read(&self.client, query));
+        let nodes = self.nodes.get_or_init(|| self.runtime.block_on(quota::read_nodes(&self.client)));
+        let QuotaFacts { constraints, unknown } = self.runtime.block_on(quota::read(&self.client, query, nodes));
         let roles = reports.iter().zip(created).map(|(report, created)| {
             let PodReport { role, replicas, original, .. } = report;
             match created {

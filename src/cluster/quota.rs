@@ -6,7 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::failure::describe;
 use super::list::paginate;
@@ -47,29 +47,45 @@ pub struct QuotaFacts {
     pub unknown: Vec<String>,
 }
 
+/// Constraint of the nodes, which is the same for all workloads; `None` without nodes. Contains the reason if it is unknown.
+pub type NodeConstraint = Result<Option<Constraint>, String>;
+
+/// Reads the constraint of the nodes.
+pub async fn read_nodes(client: &Client) -> NodeConstraint {
+    match list(client, ("", "v1", "Node"), None, allocatable).await {
+        Ok(nodes) => match largest_nodes(nodes.iter()) {
+            None if !nodes.is_empty() => Err("the nodes have too many different sizes to compare".to_owned()),
+            nodes => Ok(nodes),
+        },
+        Err(error) => Err(describe(&error, None).await),
+    }
+}
+
 /// Reads the constraints of a workload, as far as permissions allow.
-pub async fn read(client: &Client, query: QuotaQuery<'_>) -> QuotaFacts {
+pub async fn read(client: &Client, query: QuotaQuery<'_>, nodes: &NodeConstraint) -> QuotaFacts {
     let mut facts = QuotaFacts::default();
     let namespace = Some(query.namespace);
-    let quotas = list(client, ("", "v1", "ResourceQuota"), namespace).await;
+    let quotas = list(client, ("", "v1", "ResourceQuota"), namespace, whole).await;
     for quota in quotas.iter().flatten().filter(|quota| has_scope(quota)) {
         let name = quota.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         facts.unknown.push(format!("ResourceQuota {name} has a scope, and may not count the pods"));
     }
     facts.add(quotas, |quotas| quotas.iter().filter_map(resource_quota).collect()).await;
-    let ranges = list(client, ("", "v1", "LimitRange"), namespace).await;
+    let ranges = list(client, ("", "v1", "LimitRange"), namespace, whole).await;
     facts.add(ranges, |ranges| ranges.iter().filter_map(limit_range).collect()).await;
     if let Some(queue) = query.queue {
         facts.add_queue(client, query, queue).await;
     }
     for (group, version) in POD_GROUPS {
-        let groups = list(client, (group, version, "PodGroup"), namespace).await;
+        let groups = list(client, (group, version, "PodGroup"), namespace, whole).await;
         let own =
             |groups: Vec<Value>| groups.iter().filter(|group| is_owned(group, query)).filter_map(pod_group).collect();
         facts.add(groups, own).await;
     }
-    let nodes = list(client, ("", "v1", "Node"), None).await;
-    facts.add(nodes, |nodes| largest_nodes(nodes.iter()).into_iter().collect()).await;
+    match nodes {
+        Ok(nodes) => facts.constraints.extend(nodes.clone()),
+        Err(reason) => facts.unknown.push(reason.clone()),
+    }
     facts
 }
 
@@ -98,7 +114,7 @@ impl QuotaFacts {
             Ok(None) => self.unknown.push(missing("ClusterQueue", &name)),
             Err(error) => self.unknown.push(describe(&error, None).await),
         }
-        let workloads = list(client, kind("Workload"), Some(query.namespace)).await;
+        let workloads = list(client, kind("Workload"), Some(query.namespace), whole).await;
         let reserved = |workload: &Value| reserved_workload(workload, queue.counts);
         let own = |workloads: Vec<Value>| {
             workloads.iter().filter(|workload| is_owned(workload, query)).filter_map(reserved).collect()
@@ -134,8 +150,22 @@ async fn is_served(client: &Client, group: &str, version: &str) -> bool {
     !matches!(find("discover the API", discovered).await, Ok(None))
 }
 
-/// Lists the objects of a kind; none if the cluster does not serve it.
-async fn list(client: &Client, kind: (&str, &str, &str), namespace: Option<&str>) -> Result<Vec<Value>, RequestError> {
+fn whole(object: &DynamicObject) -> Value {
+    serde_json::to_value(object).unwrap_or_default()
+}
+
+/// Returns what is compared of a node, which is a small part of it.
+fn allocatable(node: &DynamicObject) -> Value {
+    json!({"status": {"allocatable": node.data.pointer("/status/allocatable")}})
+}
+
+/// Lists the objects of a kind, each as `reduce` returns it; none if the cluster does not serve it.
+async fn list(
+    client: &Client,
+    kind: (&str, &str, &str),
+    namespace: Option<&str>,
+    reduce: fn(&DynamicObject) -> Value,
+) -> Result<Vec<Value>, RequestError> {
     let (group, version, _) = kind;
     if !group.is_empty() && !is_served(client, group, version).await {
         return Ok(Vec::new());
@@ -146,8 +176,7 @@ async fn list(client: &Client, kind: (&str, &str, &str), namespace: Option<&str>
     let step = format!("list {}{suffix}", resource.plural);
     let objects = paginate(step, ListParams::default(), |parameters| async move { api.list(&parameters).await });
     let objects = pin!(objects.take(MAX_OBJECTS));
-    let values = objects.map_ok(|object: DynamicObject| serde_json::to_value(object).unwrap_or_default());
-    values.try_collect().await
+    objects.map_ok(|object| reduce(&object)).try_collect().await
 }
 
 fn resource((group, version, kind): (&str, &str, &str)) -> ApiResource {

@@ -40,10 +40,13 @@ pub(in crate::accounting) fn by_resource(list: &Map<String, Value>) -> Demand {
             (Some(name), _) => ("", name),
             (_, Some(name)) => (LIMITS_PREFIX, name),
             _ if entry == "count/pods" => ("", "pods"),
-            // Numbers of other objects, and storage of volume claims.
-            _ if entry.starts_with("count/") || entry.contains(".storageclass.") => continue,
+            // Storage of volume claims.
+            _ if entry.contains(".storageclass.") => continue,
             _ => ("", entry.as_str()),
         };
+        if !is_of_pods(name) {
+            continue;
+        }
         let amounts = Demand::from_list(&Map::from_iter([(name.to_owned(), amount.clone())]));
         if let Some((_, amount)) = amounts.iter().next() {
             // Of two entries for one resource, the stricter one counts. Their usage is the same.
@@ -53,6 +56,12 @@ pub(in crate::accounting) fn by_resource(list: &Map<String, Value>) -> Demand {
         }
     }
     found
+}
+
+/// Returns true if pods request the resource, unlike numbers of other objects and storage of volume claims.
+fn is_of_pods(name: &str) -> bool {
+    let is_extended = name.contains('/') && !name.starts_with("count/");
+    is_extended || name.starts_with("hugepages-") || matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods")
 }
 
 /// Returns the constraint of a `LimitRange`: the maximum of a pod. `None` if it has none.
