@@ -29,7 +29,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use causes::{Cause, Condition};
-pub use difference::{FieldDifference, dry_run_pod, find_differences};
+pub use difference::{FieldDifference, dry_run_pod, find_differences, without_owners};
 pub use invalid_field::InvalidField;
 pub use live::{LiveNamespace, LivePod};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::request::{RequestError, find, send};
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
-use trainmesh_core::preview::LiveNamespace;
+use trainmesh_core::preview::{LiveNamespace, without_owners};
 use trainmesh_core::scope;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -98,7 +98,19 @@ pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Op
 }
 
 /// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks. Creates nothing.
+///
+/// The owner of a pod in a preview does not exist yet. Webhooks that read it, such as that of Kueue, reject the pod, which is
+/// then created without it. If that is rejected, too, the error is that of the first attempt.
 pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
+    match (create_dry(client, namespace, pod).await, without_owners(pod)) {
+        (Err(LiveError::Bounded(error)), Some(pod)) if error.has_status(|_| true) => {
+            create_dry(client, namespace, &pod).await.map_err(|_| error.into())
+        }
+        (created, _) => created,
+    }
+}
+
+async fn create_dry(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
     let pods = ApiResource::erase::<Pod>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &pods);
     let step = format!("create a pod in namespace {namespace} as a dry run");

@@ -16,6 +16,8 @@ pub struct Kind {
     pub label: &'static str,
     /// Name of `tests/cluster/cluster operator`, and of its tools; `None` for a kind of Kubernetes.
     pub operator: Option<&'static str>,
+    /// True if its pods complete. Otherwise its operator restarts them.
+    pub completes: bool,
     /// Returns the manifests of a job of so many pods.
     pub manifests: fn(&Fixture, &str, u32) -> Vec<Value>,
 }
@@ -26,6 +28,7 @@ impl Kind {
         resource: "jobs.batch",
         label: "batch.kubernetes.io/job-name",
         operator: None,
+        completes: true,
         manifests: |fixture, name, pods| vec![fixture.job(name, pods)],
     };
     pub const PYTORCH_JOB: Self = Self {
@@ -33,6 +36,7 @@ impl Kind {
         resource: "pytorchjobs.kubeflow.org",
         label: "training.kubeflow.org/job-name",
         operator: Some("training-operator"),
+        completes: true,
         manifests: |fixture, name, pods| {
             let template = fixture.template(name, "pytorch");
             vec![json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": {
@@ -49,6 +53,7 @@ impl Kind {
         resource: "mpijobs.kubeflow.org",
         label: "training.kubeflow.org/job-name",
         operator: Some("mpi-operator"),
+        completes: true,
         manifests: |fixture, name, pods| {
             let template = fixture.template(name, "mpi");
             vec![json!({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": name}, "spec": {
@@ -65,6 +70,7 @@ impl Kind {
         resource: "jobsets.jobset.x-k8s.io",
         label: "jobset.sigs.k8s.io/jobset-name",
         operator: Some("jobset"),
+        completes: true,
         manifests: |fixture, name, pods| {
             let job = fixture.job(name, pods)["spec"].take();
             vec![json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": name},
@@ -76,6 +82,7 @@ impl Kind {
         resource: "trainjobs.trainer.kubeflow.org",
         label: "jobset.sigs.k8s.io/jobset-name",
         operator: Some("trainer"),
+        completes: true,
         manifests: |fixture, name, pods| {
             let step = json!({"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"});
             let job = json!({"metadata": {"labels": step}, "spec": {"template": fixture.template(name, "node")}});
@@ -87,7 +94,23 @@ impl Kind {
             vec![runtime, train_job]
         },
     };
-    pub const ALL: [Self; 5] = [Self::JOB, Self::PYTORCH_JOB, Self::JOB_SET, Self::TRAIN_JOB, Self::MPI_JOB];
+    pub const LEADER_WORKER_SET: Self = Self {
+        name: "LeaderWorkerSet",
+        resource: "leaderworkersets.leaderworkerset.x-k8s.io",
+        label: "leaderworkerset.sigs.k8s.io/name",
+        operator: Some("lws"),
+        completes: false,
+        manifests: |fixture, name, pods| {
+            let mut template = fixture.template(name, "worker");
+            template["spec"]["restartPolicy"] = "Always".into();
+            vec![json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
+            "metadata": {"name": name}, "spec": {"replicas": 1, "leaderWorkerTemplate": {
+                "size": pods, "workerTemplate": template,
+            }}})]
+        },
+    };
+    pub const ALL: [Self; 6] =
+        [Self::JOB, Self::PYTORCH_JOB, Self::JOB_SET, Self::TRAIN_JOB, Self::LEADER_WORKER_SET, Self::MPI_JOB];
 
     /// Starts its operator, unless it runs, and stops one that conflicts with it.
     pub fn start_operator(self) {

@@ -21,6 +21,7 @@ mod burst;
 mod disturbances;
 mod fixture;
 mod kinds;
+mod kueue;
 mod matrix;
 mod placement;
 mod scheduler;

@@ -95,7 +95,7 @@ impl Combination {
     fn run(self) {
         let Self { scheduler, kind, sidecar } = self;
         kind.start_operator();
-        let completion = if sidecar { Completion::Delete } else { Completion::Complete };
+        let completion = if sidecar || !kind.completes { Completion::Delete } else { Completion::Complete };
         let fixture = if sidecar { Fixture::in_mesh(scheduler, CAPACITY) } else { Fixture::new(scheduler, CAPACITY) };
         check_placed_whole(&fixture, kind, completion);
     }

@@ -25,6 +25,8 @@ impl Scheduler {
     pub const COSCHEDULING: Self =
         Self { mode: GangMode::Coscheduling, project: "scheduler-plugins", operator: Some("coscheduling") };
     pub const YUNIKORN: Self = Self { mode: GangMode::Yunikorn, project: "YuniKorn", operator: Some("yunikorn") };
+    /// Not a scheduler, but a queue for the default one.
+    pub const KUEUE: Self = Self { mode: GangMode::Kueue, project: "Kueue", operator: Some("kueue") };
 
     /// Starts it, unless it runs.
     pub fn start(self) {

@@ -32,6 +32,14 @@ pub fn dry_run_pod(pod: &Value) -> Value {
     copy
 }
 
+/// Returns a copy of `pod` without the workload that owns it; `None` if it names none.
+#[must_use]
+pub fn without_owners(pod: &Value) -> Option<Value> {
+    let mut copy = pod.clone();
+    copy.get_mut("metadata")?.as_object_mut()?.remove("ownerReferences")?;
+    Some(copy)
+}
+
 /// Returns the fields written by trainmesh in which `live`, the pod that the cluster returned, differs from `report`.
 #[must_use]
 pub fn find_differences(report: &PodReport, live: &Value) -> Vec<FieldDifference> {

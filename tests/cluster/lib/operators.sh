@@ -53,7 +53,18 @@ describe_operator() {
       # The manifests name no namespace, and the second container is the web interface.
       OP_EDIT='s|^metadata:$|&\n  namespace: yunikorn|; s|^data:$|&\n  service.placeHolderImage: trainmesh.test/pause:1|; /- name: yunikorn-scheduler-web/,$ d; s|memory: 1Gi|memory: 64Mi|'
       ;;
-    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer volcano coscheduling yunikorn" ;;
+    kueue)
+      OP_SPACE=kueue-system OP_OVERLAY=default OP_DEPLOY=kueue-controller-manager
+      OP_SECRET=kueue-webhook-server-cert OP_SERVICE=kueue-webhook-service
+      # The apiserver of this cluster has no aggregation layer.
+      OP_DROP='v1beta[12].visibility.kueue.x-k8s.io'
+      ;;
+    lws)
+      OP_SPACE=lws-system OP_OVERLAY=default OP_DEPLOY=lws-controller-manager
+      OP_SECRET=lws-webhook-server-cert OP_SERVICE=lws-webhook-service
+      OP_EDIT='s|replicas: 2|replicas: 1|; s|cpu: 1$|cpu: 10m|; s|memory: 1Gi|memory: 64Mi|'
+      ;;
+    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer lws kueue volcano coscheduling yunikorn" ;;
   esac
 }
 
