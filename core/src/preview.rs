@@ -229,7 +229,10 @@ fn workload_of(
     roles: &[RolePod],
 ) -> Option<Result<GangWorkload, UnknownGang>> {
     let key = roles.iter().find_map(|role| WorkloadKey::of(Pod::new(&role.pod), manifest.namespace))?;
-    Some(GangWorkload::from_manifest(&key, kind, manifest))
+    Some(match workload::created_workload(manifest.raw) {
+        Some((kind, raw)) => GangWorkload::from_manifest(&key, kind, &Manifest { raw: &raw, ..*manifest }),
+        None => GangWorkload::from_manifest(&key, kind, manifest),
+    })
 }
 
 /// Returns the queue of Kueue that `manifest`, of this `kind`, names.

@@ -6,6 +6,7 @@
 //! also contains the gang properties of the pods ([`WorkloadKind::gang`]). This module never reads a cluster and never
 //! guesses. A value that neither the manifest nor the operator's defaults provide is omitted and reported in a note.
 
+mod created;
 #[cfg(test)]
 mod examples;
 mod gang;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
+pub use created::created_workload;
 pub use gang::{
     GangRole, GangShape, GangTraits, MemberPort, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource, has_ssh_ranks,
     placement,

@@ -31,7 +31,7 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     &["apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"], 2, "",
     "0.yaml:5: kind: expected a configuration or Helm values: pass the values in spec.values as a file of their own"
 )]
-#[case::two_documents(&["config: {}\n---\nconfig: {}\n"], 2, "", "0.yaml:2: a second document starts here")]
+#[case::two_documents(&["config: {}\n---\nconfig: {}\n"], 2, "", "0.yaml:3: a second document starts here")]
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]

@@ -55,6 +55,34 @@ fn every_group_of_a_leader_worker_set_has_an_object() {
     assert_eq!(names.len(), objects.len());
 }
 
+const CRON_JOB: &str = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  schedule: '@daily'\n  jobTemplate: {spec: {completionMode: \
+                        Indexed, parallelism: 2, completions: 2, template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}}\n";
+const APP_WRAPPER: &str = "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a}\nspec:\n  components:\n  - template: \
+                           {apiVersion: batch/v1, kind: Job, metadata: {name: b}, spec: {completionMode: Indexed, parallelism: 2, completions: 2, template: \
+                           {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}}\n";
+
+#[rstest]
+#[case::cron_job(CRON_JOB, "a-00000000")]
+#[case::app_wrapper(APP_WRAPPER, "b")]
+fn the_job_that_an_object_creates_is_a_gang(#[case] manifest: &str, #[case] owner: &str) {
+    let labels = "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=direct";
+    let config = "config: {mesh: {podCIDRs: [10.0.0.0/8]}}";
+    let folder = tempfile::tempdir().unwrap();
+    let values = folder.path().join("values.yaml");
+    std::fs::write(&values, config).unwrap();
+    let values = values.to_str().unwrap();
+    let arguments =
+        ["preview", "-f", "-", "--gang", "native", "-o", "json", "--config", values, "--namespace-labels", labels];
+    let run = trainmesh(&arguments, manifest);
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let result = &output["results"][0];
+    let group = &result["objects"][0];
+    assert_eq!(group["metadata"]["ownerReferences"][0]["name"], owner, "{run:#?}");
+    assert_eq!(group.pointer("/spec/schedulingPolicy/gang/minCount"), Some(&Value::from(2)));
+    assert_eq!(result.pointer("/pod/spec/schedulingGroup/podGroupName"), Some(&group["metadata"]["name"]));
+    assert!(result["rules"].to_string().contains("TrafficDirect"), "{result}");
+}
+
 #[test]
 fn roles_of_different_modes_have_different_objects() {
     let role = |name: &str, mode: &str| {

@@ -134,7 +134,9 @@ impl fmt::Display for AssumedRuntime {
         if *is_selected {
             return Ok(());
         }
-        formatter.write_str("; set --runtime FILE, or another version, for example --runtime v2.0")
+        let mut others = TrainerVersion::ALL.into_iter().map(TrainerVersion::name);
+        let other = others.find(|other| other != trainer).unwrap_or("VERSION");
+        write!(formatter, "; set --runtime FILE, or another version, for example --runtime {other}")
     }
 }
 
