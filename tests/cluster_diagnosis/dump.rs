@@ -1,6 +1,6 @@
 //! Dumps of a namespace, as a person would write them.
 
-use std::fs;
+use std::{fmt, fs};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -63,6 +63,12 @@ impl<'a> Dump<'a> {
 impl FirstFinding {
     pub fn new(id: &str, recovers: &str) -> Self {
         Self { id: id.to_owned(), recovers: recovers.to_owned() }
+    }
+}
+
+impl fmt::Display for FirstFinding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}, {}", self.id, self.recovers)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::json;
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 
+use crate::dump::FirstFinding;
 use crate::job::{JOB, MASTER, RUNS, Role, TrainingJob, WORKER, wait_for_running, wait_for_status};
 
 /// A failure.
@@ -12,31 +13,43 @@ pub struct Fault {
     /// Plants it.
     pub plant: fn() -> Namespace,
     /// The finding that must be the first.
-    pub expected: &'static str,
+    id: &'static str,
+    /// Whether the problem disappears by itself, by the table in docs/diagnose.md.
+    recovers: &'static str,
+}
+
+impl Fault {
+    const fn new(name: &'static str, plant: fn() -> Namespace, id: &'static str, recovers: &'static str) -> Self {
+        Self { name, plant, id, recovers }
+    }
+
+    pub fn expected(&self) -> FirstFinding {
+        FirstFinding::new(self.id, self.recovers)
+    }
 }
 
 /// All failures.
 pub const FAULTS: [Fault; 20] = [
-    Fault { name: "image that cannot be pulled on one rank", plant: image, expected: "ImagePullFails" },
-    Fault { name: "ConfigMap that does not exist", plant: config_map, expected: "ContainerNotCreated" },
-    Fault { name: "rank that crashes again and again", plant: crash, expected: "CrashLoop" },
-    Fault { name: "rank that exceeds its memory", plant: memory, expected: "OutOfMemory" },
-    Fault { name: "rank that fails for good", plant: failure, expected: "RankFailed" },
-    Fault { name: "a node for a part of the gang", plant: part_of_gang, expected: "GangPartlyScheduled" },
-    Fault { name: "no node for any pod", plant: no_node, expected: "PodsUnschedulable" },
-    Fault { name: "node name that does not exist", plant: pinned, expected: "PinnedNodeMissing" },
-    Fault { name: "device that no node offers", plant: device, expected: "DeviceOnNoNode" },
-    Fault { name: "quota for one of two pods", plant: quota, expected: "PodCreationFails" },
-    Fault { name: "pod with a finalizer that nobody removes", plant: finalizer, expected: "PodStuckTerminating" },
-    Fault { name: "suspended job", plant: suspended, expected: "JobSuspended" },
-    Fault { name: "main container ended, and no controller", plant: main_ended, expected: "SidecarOutlivesMain" },
-    Fault { name: "proxy ended before the main container", plant: proxy_ended, expected: "ProxyEndedEarly" },
-    Fault { name: "traffic of the ranks behind Envoy", plant: captured, expected: "TrafficCaptured" },
-    Fault { name: "wrong MASTER_PORT", plant: port, expected: "SettingsDiffer" },
-    Fault { name: "two ranks with one number", plant: same_rank, expected: "RanksCollide" },
-    Fault { name: "broken selector of the Service", plant: selector, expected: "ServiceMissesMaster" },
-    Fault { name: "master killed behind its worker", plant: master_killed, expected: "MasterRestarted" },
-    Fault { name: "worker killed alone", plant: worker_killed, expected: "WorkerRestarted" },
+    Fault::new("image that cannot be pulled on one rank", image, "ImagePullFails", "no"),
+    Fault::new("ConfigMap that does not exist", config_map, "ContainerNotCreated", "no"),
+    Fault::new("rank that crashes again and again", crash, "CrashLoop", "unknown"),
+    Fault::new("rank that exceeds its memory", memory, "OutOfMemory", "no"),
+    Fault::new("rank that fails for good", failure, "RankFailed", "no"),
+    Fault::new("a node for a part of the gang", part_of_gang, "GangPartlyScheduled", "unknown"),
+    Fault::new("no node for any pod", no_node, "PodsUnschedulable", "unknown"),
+    Fault::new("node name that does not exist", pinned, "PinnedNodeMissing", "no"),
+    Fault::new("device that no node offers", device, "DeviceOnNoNode", "unknown"),
+    Fault::new("quota for one of two pods", quota, "PodCreationFails", "unknown"),
+    Fault::new("pod with a finalizer that nobody removes", finalizer, "PodStuckTerminating", "unknown"),
+    Fault::new("suspended job", suspended, "JobSuspended", "no"),
+    Fault::new("main container ended, and no controller", main_ended, "SidecarOutlivesMain", "no"),
+    Fault::new("proxy ended before the main container", proxy_ended, "ProxyEndedEarly", "no"),
+    Fault::new("traffic of the ranks behind Envoy", captured, "TrafficCaptured", "no"),
+    Fault::new("wrong MASTER_PORT", port, "SettingsDiffer", "no"),
+    Fault::new("two ranks with one number", same_rank, "RanksCollide", "no"),
+    Fault::new("broken selector of the Service", selector, "ServiceMissesMaster", "no"),
+    Fault::new("master killed behind its worker", master_killed, "MasterRestarted", "yes"),
+    Fault::new("worker killed alone", worker_killed, "WorkerRestarted", "yes"),
 ];
 
 /// Runs for 35 seconds, fails, and then runs: the first run joins the process group.

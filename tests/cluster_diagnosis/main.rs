@@ -52,10 +52,10 @@ fn the_planted_failure_is_found_first(
     )]
     name: &str,
 ) {
-    let Fault { plant, expected, .. } = fault(name);
-    let namespace = plant();
-    eventually(TIMEOUT, &format!("{name}: {expected}"), || match Dump::read(&namespace).later().first_finding() {
-        Some(found) if found.id == *expected => Ok(()),
+    let fault = fault(name);
+    let (namespace, expected) = ((fault.plant)(), Some(fault.expected()));
+    eventually(TIMEOUT, &format!("{name}: {expected:?}"), || match Dump::read(&namespace).later().first_finding() {
+        found if found == expected => Ok(()),
         found => Err(format!("{found:?}")),
     });
 }

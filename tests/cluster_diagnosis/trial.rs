@@ -6,7 +6,7 @@ use trainmesh_testing::cli::trainmesh;
 use trainmesh_testing::cluster::{Namespace, within};
 use trainmesh_testing::rng::SeededRng;
 
-use crate::dump::first_finding;
+use crate::dump::{FirstFinding, first_finding};
 use crate::faults::{FAULTS, Fault};
 
 /// Time within which each failure must have a finding: some need five minutes without a change.
@@ -26,23 +26,24 @@ fn the_cause_is_the_first_finding() {
     // A failure that is not found counts as wrong.
     let _ = within(DEADLINE, || if planted.iter().all(has_finding) { Ok(()) } else { Err(()) });
     // Only the name of the namespace is passed on.
-    let found: Vec<Option<String>> = planted.iter().map(|(_, namespace)| diagnose(namespace)).collect();
-    println!("| failure | first finding | expected | right |\n|---|---|---|---|");
+    let found: Vec<Option<FirstFinding>> = planted.iter().map(|(_, namespace)| diagnose(namespace)).collect();
+    println!("| failure | first finding, recovers | expected | right |\n|---|---|---|---|");
     let mut right = 0;
     for ((fault, _), found) in planted.iter().zip(found) {
-        let found = found.unwrap_or_else(|| "nothing found".to_owned());
-        let is_right = found == fault.expected;
+        let expected = fault.expected();
+        let is_right = found.as_ref() == Some(&expected);
         right += usize::from(is_right);
-        println!("| {} | {found} | {} | {} |", fault.name, fault.expected, if is_right { "yes" } else { "no" });
+        let found = found.map_or_else(|| "nothing found".to_owned(), |found| found.to_string());
+        println!("| {} | {found} | {expected} | {} |", fault.name, if is_right { "yes" } else { "no" });
     }
     println!("\n{right} of {} with seed {seed}", FAULTS.len());
     assert!(right >= REQUIRED, "only {right} of {}", FAULTS.len());
 }
 
-fn diagnose(namespace: &Namespace) -> Option<String> {
+fn diagnose(namespace: &Namespace) -> Option<FirstFinding> {
     let run = trainmesh(&["diagnose", "-n", &namespace.name, "-o", "json"], "");
     assert_ne!(run.code, Some(2), "{run:#?}");
-    first_finding(&run.stdout).map(|found| found.id)
+    first_finding(&run.stdout)
 }
 
 /// Shuffles with a fixed seed.
