@@ -144,9 +144,9 @@ fn affinity(list: &str, key: &str) -> Value {
     required(&[json!({list: [{"key": key, "operator": "In", "values": ["node-9"]}]})])
 }
 
-/// Limits a pod to nodes by terms, each with a number of nodes. Beyond the first 16 nodes, they exist.
+/// Limits a pod to nodes by terms, each with a number of nodes. Those beyond the first 17 exist, but are not read.
 fn alternatives(counts: &[usize]) -> Value {
-    let mut names = (1..=16).map(|number| format!("left-{number}")).chain(iter::repeat("node-0".to_owned()));
+    let mut names = (1..=17).map(|number| format!("left-{number}")).chain(iter::repeat("node-0".to_owned()));
     let terms = counts.iter().map(|count| {
         let values: Vec<String> = names.by_ref().take(*count).collect();
         json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": values}]})
@@ -166,9 +166,9 @@ fn required(terms: &[Value]) -> Value {
 #[case::another_label(affinity("matchExpressions", "pool"), &["E GangPartlyScheduled unknown"])]
 #[case::sixteen_nodes(alternatives(&[16]), &["E PinnedNodeMissing no"])]
 #[case::sixteen_terms(alternatives(&[1; 16]), &["E PinnedNodeMissing no"])]
-#[case::too_many_nodes(alternatives(&[17]), &["E GangPartlyScheduled unknown"])]
-#[case::too_many_terms(alternatives(&[1; 17]), &["E GangPartlyScheduled unknown"])]
-#[case::too_many_in_a_term(alternatives(&[1, 17]), &["E GangPartlyScheduled unknown"])]
+#[case::too_many_nodes(alternatives(&[18]), &["E GangPartlyScheduled unknown"])]
+#[case::too_many_terms(alternatives(&[1; 18]), &["E GangPartlyScheduled unknown"])]
+#[case::too_many_in_a_term(alternatives(&[1, 18]), &["E GangPartlyScheduled unknown"])]
 #[case::term_without_names(alternatives(&[1, 0]), &["E GangPartlyScheduled unknown"])]
 #[case::existing_node(json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-0"}}}), &["E GangPartlyScheduled unknown"])]
 fn a_pod_that_is_limited_to_a_node(#[case] patch: Value, #[case] expected: &[&str]) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::objects::{ago, with};
 use super::super::{check, report};
-use super::{job_of, job_with, member, set};
+use super::{job_with, member, set};
 
 /// Returns the job after a change to the variables of worker 0.
 fn worker_sets(variables: &[(&str, &str)]) -> Vec<Value> {
@@ -89,15 +89,6 @@ fn the_ports_of_the_service_are_evidence() {
         "{found:#?}"
     );
     assert_eq!(found.waste.map(|waste| waste.accelerators), Some(24));
-}
-
-#[test]
-fn the_groups_of_other_kinds_are_not_compared() {
-    // A LeaderWorkerSet is several groups.
-    let labels = json!({"metadata": {"labels": null, "ownerReferences": null}});
-    let mut objects = job_of(&labels);
-    objects[1] = set(objects[1].clone(), &[("MASTER_PORT", "29500")]);
-    check(&objects, &[]);
 }
 
 /// A flag replaces the variable, which has another value.

@@ -172,6 +172,22 @@ fn members_that_all_were_recreated_have_joined() {
     check(&[objects, former.to_vec()].concat(), &[]);
 }
 
+/// The groups of other kinds do not depend on the variables of PyTorch.
+#[rstest]
+#[case::parameter_servers(json!({"training.kubeflow.org/operator-name": "tfjob-controller"}))]
+#[case::ray(json!({"ray.io/is-ray-node": "yes", "ray.io/cluster": "llama", "training.kubeflow.org/job-name": null}))]
+#[case::several_groups(json!({"leaderworkerset.sigs.k8s.io/name": "llama", "training.kubeflow.org/job-name": null}))]
+fn other_kinds(#[case] labels: Value) {
+    let mut objects = master();
+    objects.retain(|object| object["kind"] != "PyTorchJob");
+    objects[1] = set(objects[1].clone(), &[("MASTER_PORT", "29500")]);
+    check(&objects, &["E SettingsDiffer no", "E MasterRestarted yes"]);
+    for pod in &mut objects[..3] {
+        *pod = with(pod.take(), json!({"metadata": {"labels": labels, "ownerReferences": null}}));
+    }
+    check(&objects, &[]);
+}
+
 #[test]
 fn agents_with_a_dynamic_rendezvous_form_a_new_group() {
     let mut objects = job_with(2, restarted(300, 290));
