@@ -14,7 +14,7 @@ pub struct Fault {
     pub plant: fn() -> Namespace,
     /// The finding that must be the first.
     id: &'static str,
-    /// Whether the problem disappears by itself, by the table in docs/diagnose.md.
+    /// Answer of the column RECOVERS, by the table in docs/diagnose.md.
     recovers: &'static str,
 }
 
