@@ -7,19 +7,19 @@ use super::job::Job;
 use super::snapshot::pod::PodRecord;
 use crate::hint::nearest;
 use crate::names::join_names;
-use crate::workload::KINDS;
+use crate::workload::{KINDS, kind_qualifier, kinds_named};
 
-/// Short names of resources in kubectl.
+/// Short names in kubectl of kinds, which have an API group if their name is not unique.
 const SHORT_NAMES: [(&str, &str); 9] = [
-    ("cj", "CronJob"),
-    ("deploy", "Deployment"),
-    ("ds", "DaemonSet"),
-    ("lws", "LeaderWorkerSet"),
-    ("rc", "ReplicationController"),
-    ("rs", "ReplicaSet"),
-    ("sts", "StatefulSet"),
-    ("vcjob", "Job"),
-    ("vj", "Job"),
+    ("cj", "cronjob"),
+    ("deploy", "deployment"),
+    ("ds", "daemonset"),
+    ("lws", "leaderworkerset"),
+    ("rc", "replicationcontroller"),
+    ("rs", "replicaset"),
+    ("sts", "statefulset"),
+    ("vcjob", "job.batch.volcano.sh"),
+    ("vj", "job.batch.volcano.sh"),
 ];
 
 /// A workload or pod.
@@ -27,6 +27,8 @@ const SHORT_NAMES: [(&str, &str); 9] = [
 pub struct Target {
     /// Kind of a workload; `None` for a pod. A kind that is not supported is in lower case, possibly in the plural.
     kind: Option<String>,
+    /// Qualifier of a kind with an API group, which distinguishes it from others of its name.
+    qualifier: Option<&'static str>,
     /// Name of the workload or pod.
     pub name: String,
 }
@@ -95,13 +97,18 @@ impl Target {
         if is_malformed || name.len() > 253 {
             return Err(TargetError::Malformed(text.chars().take(300).collect()));
         }
-        let kind = match kind.as_deref().map(|kind| kind.split_once('.').map_or(kind, |(kind, _)| kind)) {
+        let kind = kind.as_deref();
+        let long = SHORT_NAMES.iter().find(|(short, _)| kind == Some(short)).map(|(_, long)| *long);
+        let (kind, group) = match long.or(kind) {
+            Some(kind) => kind.split_once('.').map_or((Some(kind), ""), |(kind, group)| (Some(kind), group)),
+            None => (None, ""),
+        };
+        let kind = match kind {
             None | Some("pod" | "pods" | "po") => None,
             Some(kind) => {
                 let known = KINDS.iter().find(|known| known.kind.eq_ignore_ascii_case(kind) || known.resource == kind);
-                let short = || SHORT_NAMES.iter().find(|(short, _)| *short == kind).map(|(_, kind)| *kind);
-                match (known.map(|known| known.kind).or_else(short), similar_kind(kind)) {
-                    (Some(known), _) => Some(known.to_owned()),
+                match (known, similar_kind(kind)) {
+                    (Some(known), _) => Some(known.kind.to_owned()),
                     (None, Some(similar)) => {
                         let hint = format!("did you mean {similar}?");
                         return Err(TargetError::UnknownKind(kind.chars().take(300).collect(), hint));
@@ -110,8 +117,16 @@ impl Target {
                 }
             }
         };
-        Ok(Self { kind, name: name.to_owned() })
+        let qualifier = kind.as_deref().and_then(|kind| qualifier(kind, group));
+        Ok(Self { kind, qualifier, name: name.to_owned() })
     }
+}
+
+/// Returns the qualifier of a kind with an API group, which a version may precede: `v1.batch`.
+fn qualifier(kind: &str, group: &str) -> Option<&'static str> {
+    let is_own = |own: &str| group == own || group.strip_suffix(own).is_some_and(|version| version.ends_with('.'));
+    let named = kinds_named(kind).find(|known| is_own(known.group));
+    named.map(|known| kind_qualifier(known.group, known.kind))
 }
 
 /// Returns all known kinds, in lower case.
@@ -164,7 +179,10 @@ impl Selection {
     /// Returns true if `job` is the workload or contains the pod.
     pub(super) fn selects(&self, job: &Job<'_>) -> bool {
         let is_target = |target: &Target| match target.kind {
-            Some(_) => target.has_kind(job.kind) && job.name == target.name,
+            Some(_) => {
+                let has_group = target.qualifier.is_none_or(|qualifier| qualifier == job.key.qualifier);
+                target.has_kind(job.kind) && has_group && job.name == target.name
+            }
             None => job.pods.iter().any(|pod| *pod.name == *target.name),
         };
         self.selects_namespace(job.namespace) && self.target.as_ref().is_none_or(is_target)

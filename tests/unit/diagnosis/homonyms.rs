@@ -2,9 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh_core::diagnosis::Diagnosis;
+use trainmesh_core::diagnosis::{ClusterSnapshot, Diagnosis, Selection, Target, diagnose};
 
-use super::objects::{START, event, main_container, rank, with};
+use super::objects::{NOW, START, event, main_container, rank, with};
 use super::report;
 
 const BATCH: &str = "batch/v1";
@@ -52,6 +52,22 @@ fn jobs_of_two_groups_are_two_workloads(#[case] api_version: &str, #[case] expec
     let messages: Vec<String> = report.diagnoses.iter().map(message).collect();
     assert_eq!((report.workloads, report.pods), (2, 3));
     assert_eq!(messages, expected);
+}
+
+#[rstest]
+#[case::both("job/llama", 3)]
+#[case::of_kubernetes("jobs.batch/llama", 1)]
+#[case::with_a_version("jobs.v1.batch/llama", 1)]
+#[case::of_volcano("jobs.batch.volcano.sh/llama", 2)]
+#[case::short_name("vcjob/llama", 2)]
+#[case::another_group("jobs.example.com/llama", 3)]
+fn the_group_of_a_target_selects_one_of_them(#[case] target: &str, #[case] pods: usize) {
+    let mut snapshot = ClusterSnapshot::default();
+    for object in jobs() {
+        snapshot.add(&object, "default").unwrap();
+    }
+    let selection = Selection { target: Some(Target::parse(target).unwrap()), namespace: None };
+    assert_eq!(diagnose(&snapshot, &selection, NOW.parse().unwrap()).pods, pods);
 }
 
 /// The Workload of Kueue names its owner with the API group.
