@@ -12,8 +12,8 @@ pub(crate) fn one_of(names: &[&str]) -> String {
 /// Maximum length in bytes of a name that is compared: the cost of a comparison is the product of both lengths.
 pub(crate) const MAX_COMPARED: usize = 128;
 
-/// Returns the name in `known` that is most similar to `unknown`, if at most a third of the letters differ, ignoring
-/// case and underscores. With more differences, a hint misleads more often than it helps.
+/// Returns the name in `known` that is most similar to `unknown`, if at most a third of the letters differ, or one of three is
+/// missing, ignoring case and underscores. With more differences, a hint misleads more often than it helps.
 pub(crate) fn nearest<'n>(unknown: &str, known: &[&'n str]) -> Option<&'n str> {
     if unknown.len() > MAX_COMPARED {
         return None;
@@ -22,7 +22,9 @@ pub(crate) fn nearest<'n>(unknown: &str, known: &[&'n str]) -> Option<&'n str> {
     let unknown = fold(unknown);
     let (distance, name) =
         known.iter().map(|name| (strsim::osa_distance(&unknown, &fold(name)), *name)).min_by_key(|found| found.0)?;
-    (3 * distance <= unknown.chars().count()).then_some(name)
+    let letters = unknown.chars().count();
+    let lacks_one_of_three = letters == 2 && distance == 1 && name.chars().count() == 3;
+    (3 * distance <= letters || lacks_one_of_three).then_some(name)
 }
 
 #[cfg(test)]
@@ -37,9 +39,12 @@ mod tests {
     #[case::snake_case("native_sidecar", Some("nativeSidecar"))]
     #[case::case_of_letters("HOLD", Some("hold"))]
     #[case::another_word("bald", None)]
+    #[case::a_short_name("ki", Some("kai"))]
+    #[case::half_of_a_short_name("k", None)]
+    #[case::end_of_a_name("able", None)]
     #[case::unrelated("replicas", None)]
     #[case::empty("", None)]
     fn suggests_only_close_names(#[case] unknown: &str, #[case] expected: Option<&str>) {
-        assert_eq!(nearest(unknown, &["enabled", "hold", "nativeSidecar", "traffic"]), expected);
+        assert_eq!(nearest(unknown, &["enabled", "hold", "kai", "nativeSidecar", "traffic"]), expected);
     }
 }

@@ -27,6 +27,7 @@ mod mpi;
 mod mutual_role;
 mod namespace_objects;
 mod network;
+mod object_field;
 mod own_keys;
 mod page;
 mod placement;

@@ -69,6 +69,8 @@ pub enum Origin {
     Named,
     /// It is a file of a directory: if it contains no object, it is skipped.
     Directory,
+    /// It is a file of a Helm chart outside its templates: like [`Self::Directory`], and skipped if it is a template.
+    Chart,
     /// It is a file of a directory with the templates of a Helm chart: it is skipped.
     ChartTemplates,
     /// It is a file of a directory that a kustomization names as a patch: it is skipped.

@@ -28,6 +28,7 @@ pub use outcome::Outcome;
 pub use patch::Patch;
 pub use plan::Plan;
 pub use rules::is_consequence;
+pub(crate) use rules::managed::PORT_FORWARD_DISABLED;
 pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
 pub use verify::{VerifyError, verify, verify_affected};
 
@@ -141,7 +142,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
         if let Some(marker) = decision.applied_marker(rule.id) {
             markers.push((rule.id, marker));
         }
-        let RuleDecision { verdict, reason, detail, field, warnings, notes, .. } = decision;
+        let RuleDecision { verdict, reason, detail, field, warnings, notes, .. } =
+            decision.with_responsible_field(rule.id, view);
         draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes));
         draft.warnings.extend(warnings);
     }

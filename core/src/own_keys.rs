@@ -93,10 +93,13 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
         _ => return None,
     };
     // `disabled` on a namespace is redundant, but its intent is clear.
-    if expected.contains(&value) || (location, key, value) == (NamespaceLabel, keys::INJECT, scope::DISABLED) {
+    let redundant = (key == keys::INJECT && location == NamespaceLabel).then_some(scope::DISABLED);
+    if expected.contains(&value) || redundant == Some(value) {
         return None;
     }
-    Some(format!("{key}={} has no effect: {}", excerpt(value), correction(value, expected)))
+    let misspelled = redundant.filter(|known| nearest(value, &[known]).is_some());
+    let fix = misspelled.map_or_else(|| correction(value, expected), |known| format!("did you mean {known}?"));
+    Some(format!("{key}={} has no effect: {fix}", excerpt(value)))
 }
 
 /// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.

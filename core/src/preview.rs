@@ -15,6 +15,7 @@ mod objects;
 mod operator_fields;
 mod origins;
 mod placeholders;
+mod queue_labels;
 mod report;
 mod requests;
 mod summary;
@@ -44,7 +45,7 @@ use crate::dra::ClaimFacts;
 use crate::finding;
 use crate::gang::{GangView, GangWorkload, NamedQueue, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::json;
-use crate::lint::unknown_fields;
+use crate::lint::{self, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
@@ -204,10 +205,13 @@ impl Preview {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
             }
             self.lint_in_job(&role, &patched, &namespace, &job, &mut outcome);
+            let removed = lint::warnings(&self.locate_in_namespace(&namespace, &mut outcome.findings));
+            outcome.warnings.retain(|warning| !removed.contains(warning));
             finding::sort(&mut outcome.findings);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));
-            PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job))
+            let report = PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job));
+            PodReport { labels_assumed: self.context.is_assumed(&namespace), ..report }
         });
         let mut reports: Vec<PodReport> = reports.collect();
         if let Some(workload) = workload {
@@ -217,7 +221,9 @@ impl Preview {
             }
         }
         self.lint_training(document, workload, &mut reports);
-        let warnings = misplaced::warnings(document, kind, &namespace, &reports, &self.config.fabric.lint);
+        let fabric = &self.config.fabric;
+        let mut warnings = misplaced::warnings(document, kind, &namespace, &reports, fabric);
+        warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
         DocumentPreview::Pods { reports, notes, warnings }
     }
 }

@@ -6,6 +6,7 @@ mod explain;
 mod json;
 mod layout;
 mod patch;
+mod premise;
 pub mod style;
 mod text;
 mod yaml;
@@ -18,6 +19,7 @@ pub use explain::Explain;
 pub use json::{Json, JsonResults, error_to_json, warning_to_json};
 pub use layout::Layout;
 pub use patch::SinglePatch;
+pub use premise::Premise;
 pub use text::{ExplainedChecks, position, write_finding};
 pub use yaml::Yaml;
 
@@ -54,6 +56,6 @@ pub struct TextOptions {
     pub layout: Layout,
     /// Shows the message of every rule that was skipped, not only its reason.
     pub verbose: bool,
-    /// Assumptions of the preview, printed first.
-    pub premise: Option<String>,
+    /// Assumptions of the preview, printed before the first pods that depend on them.
+    pub premise: Premise,
 }

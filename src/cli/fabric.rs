@@ -88,8 +88,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 /// Returns the error for an unknown profile name.
 pub(super) fn unknown_profile<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
+    unknown_name(profiles.suggestion(name), name)
+}
+
+/// Like [`unknown_profile`], for a name that may also be that of no profile.
+pub(super) fn unknown_choice<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
+    unknown_name(profiles.value_suggestion(name), name)
+}
+
+fn unknown_name<T>(suggestion: Option<String>, name: &str) -> anyhow::Result<T> {
     let is_example = profile_sources().any(|source| source.profile == name);
-    let hint = match profiles.suggestion(name) {
+    let hint = match suggestion {
         _ if is_example => format!("it is an example: set --config examples/fabric/{name}.yaml"),
         Some(near) => format!("did you mean {near}?"),
         None => "run `trainmesh fabric list` to list the profiles, and set --config for your own".to_owned(),

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
-use super::fabric::{ProfileNameParser, unknown_profile};
+use super::fabric::{ProfileNameParser, unknown_choice};
 use super::{print_warning, stderr};
 use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
@@ -100,7 +100,7 @@ impl InputArguments {
     pub(super) fn require_profile(&self, configuration: &Configuration) -> anyhow::Result<()> {
         let profiles = &configuration.fabric.profiles;
         let unknown = |name: &&String| *name != keys::NO_FABRIC && profiles.find(name).is_none();
-        self.fabric.as_ref().filter(unknown).map_or(Ok(()), |name| unknown_profile(profiles, name))
+        self.fabric.as_ref().filter(unknown).map_or(Ok(()), |name| unknown_choice(profiles, name))
     }
 
     /// Returns a note about the pod of `report` if its own label takes precedence over `--fabric`.

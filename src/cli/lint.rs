@@ -140,7 +140,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     lint_report.notes.print(stderr);
     match arguments.output {
         Format::Text => {
-            let premise = Printable(premise(preview.context(), false)).to_string();
+            let premise = premise(preview.context(), false);
+            let premise = Printable(premise.text(!lint_report.assumed.is_empty())).to_string();
             let (out, layout, dim) = (&mut colored_stdout(ColorChoice::Auto), stdout_layout(), style::DIM);
             writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&premise, 0, 4))?;
             let print = if arguments.summary { summary::print } else { text::print };

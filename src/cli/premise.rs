@@ -6,12 +6,13 @@ use std::io::Write;
 use super::print_warning;
 use trainmesh_core::keys;
 use trainmesh_core::preview::{ManifestContext, Preview};
+use trainmesh_core::render::Premise;
 
 /// Labels by namespace.
 pub(super) type AssumedLabels = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Describes where the labels of namespaces are from, which labels are assumed for the others, and which flags add to all.
-pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> String {
+pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> Premise {
     let added = context.added_labels();
     let without_added =
         |labels: &BTreeMap<String, String>| list(labels.iter().filter(|(key, value)| added.get(*key) != Some(*value)));
@@ -19,7 +20,8 @@ pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> String {
         added.iter().map(|(key, value)| format!("; {key}={value} for all ({})", flag(key))).collect();
     let added = added.concat();
     if let Some(labels) = context.override_labels() {
-        return format!("namespace labels: {} (--namespace-labels){added}", without_added(labels));
+        let known = format!("namespace labels: {} (--namespace-labels){added}", without_added(labels));
+        return Premise { known, assumed: None };
     }
     let (from, missing) = if from_cluster {
         ("the cluster's", "namespaces that do not exist")
@@ -27,7 +29,10 @@ pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> String {
         ("those of the input's Namespaces", "other namespaces")
     };
     let assumed = without_added(context.assumed_labels());
-    format!("namespace labels: {from}; assumed for {missing}: {assumed}{added}")
+    Premise {
+        known: format!("namespace labels: {from}{added}"),
+        assumed: Some(format!("namespace labels: {from}; assumed for {missing}: {assumed}{added}")),
+    }
 }
 
 /// Returns the flag that adds the label `key`.

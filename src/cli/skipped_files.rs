@@ -16,7 +16,7 @@ impl SkippedFiles {
         let Some(reason) = error.skipped else { return false };
         *self.0.entry(reason).or_default() += 1;
         if verbose {
-            print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));
+            print_note(stderr, format_args!("{}: skipped: {}", error.source, reason_text(reason, &error.message)));
         }
         true
     }
@@ -35,6 +35,16 @@ impl SkippedFiles {
         let reasons: Vec<String> = self.0.iter().map(|(reason, count)| text(*reason, *count)).collect();
         let hint = if verbose { "" } else { "; -v lists them" };
         print_note(stderr, format_args!("skipped {files}: {}{hint}", reasons.join(", ")));
+    }
+}
+
+/// Returns why a file was skipped: the same reason as in the counts. `message` describes what its text lacks.
+fn reason_text(reason: SkippedFile, message: &str) -> &str {
+    match reason {
+        SkippedFile::NoObject => message,
+        SkippedFile::Kustomization => "a kustomization (render with -k)",
+        SkippedFile::KustomizePatch => "a patch of a kustomization",
+        SkippedFile::HelmTemplate => "a Helm template",
     }
 }
 

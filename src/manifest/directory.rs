@@ -52,6 +52,7 @@ impl Directory<'_> {
         origin: Origin,
     ) -> Result<(), InputError> {
         let is_chart = directory.join(CHART_FILE).is_file();
+        let origin = if is_chart && origin == Origin::Directory { Origin::Chart } else { origin };
         patches.add(directory);
         for path in entries(directory)? {
             if self.excludes(&path) {

@@ -165,7 +165,7 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 )]
 #[case::label_of_a_namespace_for_its_pods_only(
     &in_namespace("istio.io/dataplane-mode: ambient, trainmesh.dev/mesh-traffic: disableCapture", false), &[],
-    &[("unknown", "Namespace default: FP045: namespace label trainmesh.dev/mesh-traffic has no effect in ambient mode"), ("warning", "FP045")]
+    &[("unknown", "stdin:3: Namespace default: FP045: namespace label trainmesh.dev/mesh-traffic has no effect in ambient mode"), ("warning", "FP045")]
 )]
 #[case::refused_profile(
     &job("", "", "        env: [{name: NCCL_NET, value: Socket}]\n        resources: {limits: {nvidia.com/gpu: 8}}\n"),
@@ -220,6 +220,40 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 )]
 fn each_failure_names_its_causes(#[case] manifest: &str, #[case] arguments: &[&str], #[case] expected: Causes<'_>) {
     check(manifest, arguments, expected);
+}
+
+/// A refusal has the same line and field wherever it is reported.
+#[rstest]
+#[case::whole_pod("", "--fabric", "stdin:6", "/spec")]
+#[case::label(
+    "metadata: {labels: {trainmesh.dev/fabric: eks-efa}}\n    ",
+    "",
+    "stdin:6",
+    "/metadata/labels/trainmesh.dev~1fabric"
+)]
+fn refusals_have_a_line_and_a_field(
+    #[case] metadata: &str,
+    #[case] flag: &str,
+    #[case] position: &str,
+    #[case] field: &str,
+) {
+    let job = job("", "", "        resources: {limits: {nvidia.com/gpu: 8}}\n")
+        .replace("    spec:\n      restart", &format!("    {metadata}spec:\n      restart"));
+    let flags: &[&str] = if flag.is_empty() { &[] } else { &[flag, "eks-efa"] };
+    let run = |arguments: &[&str]| trainmesh(&[arguments, &["-f", "-"], flags].concat(), &job);
+    let place = format!("{position} {field}\n");
+    for arguments in [&["preview"][..], &["preview", "-o", "explain"], &["lint"]] {
+        let run = run(arguments);
+        assert!(run.stdout.contains(&place), "{arguments:?}: {run:#?}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&run(&["preview", "-o", "json"]).stdout).unwrap();
+    let rules = json["results"][0]["rules"].as_array().unwrap();
+    let fields: Vec<&serde_json::Value> =
+        rules.iter().filter(|rule| rule["outcome"] == "refused").map(|rule| &rule["field"]).collect();
+    assert_eq!(fields, [field], "{json:#}");
+    let run = run(&["preview", "--summary", "--fail-on", "refused"]);
+    let cause = format!("failed: refused: {position}: Job default/a: fabric FabricContradicted");
+    assert!(run.stderr.contains(&cause), "{run:#?}");
 }
 
 /// A pipeline with `pipefail` must not take an unread result for success.

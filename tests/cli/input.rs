@@ -38,7 +38,7 @@ const REPOSITORY: &[(&str, &str)] = &[
     ("chart/templates/job.yaml", "{{- if .Values.a }}\nkind: Job\n{{- end }}\n"),
     ("chart/templates/tests/pod.yaml", POD),
     ("grafana.yaml", "apiVersion: 1\n"),
-    ("template.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- toYaml .Values.spec | nindent 2 }}\n"),
+    ("chart/files/template.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- toYaml .Values.spec | nindent 2 }}\n"),
 ];
 
 /// A base with an overlay, as kustomize is used: all kinds of patches, in files beside and above the overlay.
@@ -145,15 +145,17 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::skipped_by_lint("lint -f . -R", 0, &["roles: 1; E: 0, W: 0, I: 0\n"], "note: skipped 10 files")]
 #[case::listed("preview -f . -R --summary -v", 0, &[], "note: ./chart/values.yaml: skipped: not a Kubernetes object")]
 #[case::listed_by_lint("lint -f . -R -v", 0, &[], "note: ./chart/templates/tests/pod.yaml: skipped: a Helm template\n")]
+#[case::listed_kustomization("lint -f . -R -v", 0, &[], "note: ./jobs/kustomization.yaml: skipped: a kustomization (render with -k)\n")]
+#[case::listed_template("preview -f . -R -v", 0, &[], "note: ./chart/files/template.yaml: skipped: a Helm template\n")]
 #[case::condition_decides("preview -f . -R --summary --fail-on changed", 1, &["1 role"], "")]
-#[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 4 files")]
+#[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 3 files")]
 #[case::excluded_nothing("lint -f . -R --exclude nothing-here", 0, &["roles: 1;"], "warning: --exclude nothing-here has no effect: no file or directory matches it")]
 #[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "`chart` and its subdirectories contain no")]
 #[case::pattern_without_effect("preview -f jobs --summary --exclude valuse.yaml", 0, &["1 role"], "warning: --exclude valuse.yaml has no effect: no file or directory matches it")]
 #[case::not_recursive("preview -f jobs --summary", 0, &["1 role"], "skipped 3 files that are not manifests: 2 without")]
 #[case::named_values("preview -f jobs/values.yaml", 2, &[], "not a Kubernetes object: it has no `apiVersion` and no `kind`")]
 #[case::named_kustomization("preview -f jobs/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]
-#[case::named_template("lint -f template.yaml", 2, &[], "; a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`, and pipe it to `-f -`\n")]
+#[case::named_template("lint -f chart/files/template.yaml", 2, &[], "; a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`, and pipe it to `-f -`\n")]
 #[case::templates_of_a_chart("lint -f chart/templates", 0, &["roles: 0"], "skipped 1 file that is not a manifest: 1 Helm template")]
 #[case::hidden_directory_is_read_if_named("preview -f .github -R", 2, &[], ".github/workflows/ci.yaml: document 1, line")]
 fn files_of_a_repository_that_are_not_manifests_are_skipped(
@@ -203,6 +205,10 @@ fn documents_beside_an_object_are_errors(#[case] before: &str, #[case] after: &s
 #[case::placeholder(
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  priority: $A\n",
     "document 1, line 6: Pod: spec.priority contains"
+)]
+#[case::template_outside_a_chart(
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Values.name }}\n",
+    "; a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`"
 )]
 fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr: &str) {
     assert_exit(&run(&[("a.yaml", text)], "preview -f . -R"), 2, &[], stderr);

@@ -73,6 +73,48 @@ metadata:
     );
 }
 
+/// Both commands report the labels of a Namespace once, on its lines, whatever pods are in it.
+#[rstest]
+#[case::lint(&["lint", "--fail-on", "info"])]
+#[case::preview(&["preview", "--fail-on", "unknown"])]
+#[case::summary(&["preview", "--summary", "--fail-on", "warning"])]
+#[case::json(&["preview", "-o", "json", "--fail-on", "warning"])]
+fn labels_without_an_opt_in_are_reported_with_their_namespace(#[case] command: &[&str]) {
+    let namespace =
+        "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n  labels:\n    trainmesh.dev/fabric: tcp\n";
+    let run = trainmesh(&[command, &["-f", "-"]].concat(), &format!("{POD}---\n{namespace}---\n{POD}"));
+    let warning = "stdin: document 2, line 11: FP045: Namespace default: label trainmesh.dev/fabric has no effect without \
+                   trainmesh.dev/inject=enabled on the namespace";
+    assert_exit(&run, 1, &[], &format!("warning: {warning}\n"));
+    assert!(!run.stdout.contains("FP045 W"), "{run:#?}");
+    let failures: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("failed: ")).collect();
+    assert!(failures.len() < 2 && failures.iter().all(|line| line.ends_with(warning)), "{run:#?}");
+}
+
+/// The labels that are assumed are shown before the first pods that get them, and not at all if there are none.
+#[rstest]
+#[case::preview(&["preview"])]
+#[case::explain(&["preview", "-o", "explain"])]
+#[case::summary(&["preview", "--summary"])]
+#[case::verbose(&["preview", "-o", "yaml", "-v"])]
+#[case::lint(&["lint"])]
+fn assumed_labels_are_shown_if_they_apply(#[case] command: &[&str]) {
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n";
+    let assumed = "assumed for other namespaces: istio-injection=enabled,trainmesh.dev/inject=enabled";
+    for (other, count) in [
+        ("", 0),
+        (
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {name: b, namespace: team}\nspec: {containers: [{name: a, image: i}]}\n",
+            1,
+        ),
+    ] {
+        let run = trainmesh(&[command, &["-f", "-"]].concat(), &format!("{POD}{namespace}{other}"));
+        let output = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(output.matches(assumed).count(), count, "{run:#?}");
+        assert!(output.contains("namespace labels: those of the input's Namespaces"), "{run:#?}");
+    }
+}
+
 /// Without the mode `direct`, no rule reads the annotation.
 #[rstest]
 #[case::other_mode("leave", 1, &["FP045", "trainmesh.dev/mesh-ports=80,abc has no effect: expected ports such as 8080,6006"])]

@@ -34,7 +34,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     GPU_POD,
     1,
     &["1 role: 1 changed; of these, 1 with a refused rule\n"],
-    "failed: refused: stdin:1: Pod default/a: fabric FabricContradicted: "
+    "failed: refused: stdin:4: Pod default/a: fabric FabricContradicted: "
 )]
 #[case::cause_of_a_namespace(
     &["preview", "-f", "-", "--summary", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/injct=enabled"],

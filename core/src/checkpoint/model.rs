@@ -92,6 +92,12 @@ impl Model {
         Self { mtbf: self.mtbf * factor, ..self }
     }
 
+    /// Returns the model of a job that restarts at once.
+    #[must_use]
+    pub fn without_restart_time(self) -> Self {
+        Self { restart_time: 0.0, ..self }
+    }
+
     /// Returns the expected part of the running time that is no progress, between 0 and 1, if the job computes for
     /// `interval` seconds between checkpoints.
     ///

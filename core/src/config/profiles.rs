@@ -127,11 +127,17 @@ impl Profiles {
         if profile_sources().any(|source| source.profile == name) {
             return format!("it is an example: add the profile of examples/fabric/{name}.yaml to the configuration");
         }
-        let values: Vec<&str> = self.all().into_keys().chain([keys::NO_FABRIC]).collect();
-        match nearest(name, &values).map(str::to_owned).or_else(|| self.suggestion(name)) {
+        match self.value_suggestion(name) {
             Some(near) => format!("did you mean {near}?"),
             None => "trainmesh fabric list shows all".to_owned(),
         }
+    }
+
+    /// Like [`Self::suggestion`], for a value that selects a profile, or none.
+    #[must_use]
+    pub fn value_suggestion(&self, name: &str) -> Option<String> {
+        let values: Vec<&str> = self.all().into_keys().chain([keys::NO_FABRIC]).collect();
+        nearest(name, &values).map(str::to_owned).or_else(|| self.suggestion(name))
     }
 
     /// Returns the profile name that is similar to `name`, or else those that contain all its words, if any: `a, b or 3

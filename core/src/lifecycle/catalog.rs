@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Action, Attempt, Method};
 use crate::config::{Argv, HttpPost, SidecarEntry, SidecarMethod, Termination};
+use crate::hint::nearest;
 
 /// Default time that a sidecar may take to exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,6 +52,13 @@ impl SidecarCatalog {
     /// Returns true if the settings allow the method of `entry`.
     pub(super) fn allows(&self, entry: &CatalogEntry) -> bool {
         self.port_forward || entry.attempt.method != Method::SidecarPost
+    }
+
+    /// Returns why `name` selects no entry, with the entry that it may mean.
+    pub(super) fn missing(&self, name: &str) -> String {
+        let known: Vec<&str> = self.entries.iter().map(|entry| &*entry.name).collect();
+        let hint = nearest(name, &known).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+        format!("the catalog has no entry {name:?}{hint}")
     }
 
     /// Returns the entry called `name` and its position in the order of termination.

@@ -80,7 +80,7 @@ impl<'a> Roles<'a> {
                 },
                 (_, Some(entry), None) => {
                     let finding = PodFinding::for_container(PodFindingCode::HelperHasNoMethod, &container.name);
-                    roles.findings.push(finding.with_detail(format!("the catalog has no entry {entry:?}")));
+                    roles.findings.push(finding.with_detail(catalog.missing(entry)));
                 }
                 (Some(false), None, None) => {}
             }

@@ -150,10 +150,22 @@ impl<'a> ContainerFacts<'a> {
         format!("{}{path}", self.spec.pointer())
     }
 
-    /// Returns the JSON pointer of the field that requests the accelerators: the limits, or the claims.
+    /// Returns the JSON pointer of the field that requests the accelerators: a limit, or the claims.
     pub(super) fn accelerators_pointer(&self) -> String {
-        let is_claimed = self.spec.accelerators().is_none() && self.resources("limits").is_none();
-        self.pointer(if is_claimed { "/resources/claims" } else { "/resources/limits" })
+        match self.accelerator {
+            Some(accelerator) => self.resource_pointer(accelerator),
+            None if self.resources("limits").is_some() => self.pointer("/resources/limits"),
+            None => self.pointer("/resources/claims"),
+        }
+    }
+
+    /// Returns the JSON pointer of the field that requests `resource`: a limit, a request, or else the claims.
+    pub(super) fn resource_pointer(&self, resource: &str) -> String {
+        let is_in = |kind: &&str| self.resources(kind).is_some_and(|list| list.contains_key(resource));
+        match ["limits", "requests"].iter().find(|kind| is_in(kind)) {
+            Some(kind) => self.pointer(&format!("/resources/{kind}/{}", resource.replace('/', "~1"))),
+            None => self.pointer("/resources/claims"),
+        }
     }
 
     /// Returns the resource list `kind`: `limits` or `requests`.

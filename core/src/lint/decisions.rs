@@ -7,6 +7,7 @@ use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys;
+use crate::mutate::PORT_FORWARD_DISABLED;
 use crate::pod::Injection;
 use crate::rule::{Reason, RuleOutcome, Verdict};
 use crate::scope;
@@ -17,6 +18,10 @@ const POD: &str = "/spec";
 const CONTAINERS: &str = "/spec/containers";
 /// Field for profiles, which a label selects.
 const LABELS: &str = "/metadata/labels";
+/// How to fix a sidecar for which no setting permits the termination.
+const FIX_METHOD: &str = "follow the message, or name another entry of the catalog by trainmesh.dev/helper-containers; docs/termination.md lists them";
+/// Field of the label that excludes a pod.
+const LABEL_INJECT: &str = "/metadata/labels/trainmesh.dev~1inject";
 /// Group of the kinds whose operator deletes the pods.
 const RAY: &str = "ray.io";
 /// Endpoint of the proxy that terminates it.
@@ -51,7 +56,13 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
 pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let rules = context.input.rules.iter().filter(|rule| rule.reason == Reason::SidecarNotTerminated);
     for note in rules.flat_map(|rule| &rule.notes) {
-        findings.push(CONTAINERS, format!("the pod may never complete: {}", note.text));
+        let (field, message) =
+            (note.field.as_deref().unwrap_or(CONTAINERS), format!("the pod may never complete: {}", note.text));
+        if note.text.ends_with(PORT_FORWARD_DISABLED) {
+            findings.push(field, message);
+        } else {
+            findings.push_with_fix(Severity::Warning, field, message, FIX_METHOD);
+        }
     }
 }
 
@@ -79,7 +90,11 @@ pub(super) fn opted_out(context: &CheckContext<'_>, findings: &mut FindingSink<'
     } else {
         (Severity::Info, "a classic sidecar keeps it running")
     };
-    findings.push_as(severity, LABELS, format!("{}={} excludes the pod: {sidecar}", keys::INJECT, scope::DISABLED));
+    findings.push_as(
+        severity,
+        LABEL_INJECT,
+        format!("{}={} excludes the pod: {sidecar}", keys::INJECT, scope::DISABLED),
+    );
 }
 
 /// FP047: the pod requests an adapter for which there is a profile, but selects none.

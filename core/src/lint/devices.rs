@@ -68,7 +68,7 @@ pub(super) fn adapter_without_gpu(context: &CheckContext<'_>, findings: &mut Fin
             _ => "is requested without a GPU",
         };
         let message = format!("{}: {adapter} {problem}", container.display_name());
-        findings.push(container.pointer("/resources"), message);
+        findings.push(container.resource_pointer(adapter), message);
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) fn huge_pages_without_memory(context: &CheckContext<'_>, findings: &m
         if let Some(pages) = names().find(|name| name.starts_with("hugepages-")).filter(|_| !has_cpu_or_memory) {
             let message =
                 format!("{}: {pages} without cpu or memory: the apiserver rejects the pod", container.display_name());
-            findings.push(container.pointer("/resources"), message);
+            findings.push(container.resource_pointer(pages), message);
         }
     }
 }

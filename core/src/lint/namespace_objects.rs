@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::object_field::ObjectField;
 use crate::gang::GangMode;
 use crate::gang::object::GroupApi;
 use crate::json;
+use crate::manifest::Document;
 use crate::pod::{Container, ContainerKind, Pod};
+
+/// Field of a `PodGroup` of Kubernetes with its minimum.
+const NATIVE_MINIMUM: &str = "/spec/schedulingPolicy/gang/minCount";
 
 /// Objects of one namespace. Of several definitions of an object, the last one counts.
 #[derive(Debug, Default)]
@@ -47,10 +52,10 @@ pub(super) struct VolumeClaim {
 /// A `PodGroup`.
 #[derive(Debug, Default)]
 pub(super) struct GroupManifest {
-    /// Minimum number of pods.
-    pub(super) min_members: Option<u64>,
-    /// Names of the resources that it reserves; `None` if it reserves none.
-    pub(super) min_resources: Option<Vec<String>>,
+    /// Minimum number of pods, and its field.
+    pub(super) minimum: Option<(u64, ObjectField)>,
+    /// Names of the resources that it reserves, and their field; `None` if it reserves none.
+    pub(super) reserved: Option<(Vec<String>, ObjectField)>,
 }
 
 /// A pod of etcd.
@@ -63,8 +68,9 @@ pub(super) struct StorePod {
 }
 
 impl NamespaceObjects {
-    /// Adds `object`, if it is of one of these kinds.
-    pub fn add(&mut self, object: &Value) {
+    /// Adds the object in `document`, if it is of one of these kinds.
+    pub fn add(&mut self, document: &Document) {
+        let object = &document.value;
         let Some(name) = object.get("metadata").and_then(|metadata| json::text(metadata, "name")) else { return };
         let api_version = json::text(object, "apiVersion").unwrap_or_default();
         let spec = object.get("spec").unwrap_or(&Value::Null);
@@ -77,7 +83,7 @@ impl NamespaceObjects {
             }
             Some("PodGroup") => {
                 if let Some(mode) = group_mode(api_version) {
-                    self.groups.insert((mode, name.to_owned()), GroupManifest::read(spec));
+                    self.groups.insert((mode, name.to_owned()), GroupManifest::read(document, spec));
                 }
             }
             Some("Pod") => self.stores.extend(StorePod::read(object)),
@@ -145,11 +151,14 @@ impl VolumeClaim {
 }
 
 impl GroupManifest {
-    /// Reads the spec of a `PodGroup` of any API.
-    fn read(spec: &Value) -> Self {
-        let native = || spec.get("schedulingPolicy")?.get("gang")?.get("minCount");
-        let min_members = spec.get("minMember").or_else(native).and_then(Value::as_u64);
-        Self { min_members, min_resources: resource_names(spec.get("minResources")) }
+    /// Reads `spec` of the `PodGroup` of any API in `document`.
+    fn read(document: &Document, spec: &Value) -> Self {
+        let native = || Some((NATIVE_MINIMUM, spec.get("schedulingPolicy")?.get("gang")?.get("minCount")?));
+        let minimum = spec.get("minMember").map(|minimum| ("/spec/minMember", minimum)).or_else(native);
+        let minimum = minimum.and_then(|(field, minimum)| Some((minimum.as_u64()?, ObjectField::of(document, field))));
+        let reserved = resource_names(spec.get("minResources"));
+        let reserved = reserved.map(|names| (names, ObjectField::of(document, "/spec/minResources")));
+        Self { minimum, reserved }
     }
 }
 

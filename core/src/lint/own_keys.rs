@@ -89,7 +89,7 @@ pub(super) fn check(
             problem.push(NAMESPACE_FIELD, findings);
         }
     }
-    if !scope.rules_run && !namespace_labels.contains_key(keys::INJECT) {
+    if !scope.rules_run && !namespace_labels.contains_key(keys::INJECT) && !misspells_opt_in(namespace_labels) {
         check_without_opt_in(pod, namespace_labels, findings);
     }
 }
@@ -106,8 +106,7 @@ fn check_without_opt_in(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String
             Location::NamespaceLabel => NAMESPACE_FIELD.to_owned(),
             _ => PointerBuf::from_tokens(["metadata", "labels", key]).to_string(),
         };
-        let needed = format!("{}={} on the namespace", keys::INJECT, scope::ENABLED);
-        findings.push(field, format!("{} {key} has no effect without {needed}", location.name()));
+        findings.push(field, format!("{} {}", location.name(), without_opt_in(key)));
     }
 }
 
@@ -146,6 +145,32 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
             findings.push(field, format!("{} {problem}", Location::PodLabel.name()));
         }
     }
+    if [keys::INJECT, keys::ISTIO_AUX].iter().any(|key| labels.contains_key(*key)) || misspells_opt_in(labels) {
+        return;
+    }
+    for (key, neutral) in SELECTORS {
+        let is_valid = |value: &String| {
+            value != neutral
+                && problem(Location::NamespaceLabel, key, value).is_none()
+                && (key != keys::FABRIC || fabric_problem(value, profiles).is_none())
+        };
+        if labels.get(key).is_some_and(is_valid) {
+            let field = PointerBuf::from_tokens(["metadata", "labels", key]).to_string();
+            findings.push(field, format!("{} {}", Location::PodLabel.name(), without_opt_in(key)));
+        }
+    }
+}
+
+/// Returns true if the key of one of `labels` is a misspelled [`keys::INJECT`], which is reported instead of its consequences.
+fn misspells_opt_in(labels: &BTreeMap<String, String>) -> bool {
+    let mut own = labels.keys().filter_map(|key| key.strip_prefix(keys::OWN_PREFIX));
+    let opt_in = keys::INJECT.strip_prefix(keys::OWN_PREFIX).unwrap_or_default();
+    own.any(|name| name != opt_in && nearest(name, &[opt_in]).is_some())
+}
+
+/// Returns the problem of the label `key` of a namespace without [`keys::INJECT`], or of a pod in it.
+fn without_opt_in(key: &str) -> String {
+    format!("{key} has no effect without {}={} on the namespace", keys::INJECT, scope::ENABLED)
 }
 
 impl KeyScope {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::LintInput;
-use super::context::CheckContext;
+use super::context::{CheckContext, ContainerFacts};
 use super::rdma;
 use super::sink::FindingSink;
 use crate::cluster_facts::{NodeShape, Quota};
@@ -33,16 +33,28 @@ pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut Fin
         let has_class = cluster.claims.classes().class_of_resource(adapter).is_some();
         let nodes = cluster.nodes.filter(|nodes| !nodes.shapes.is_empty() && !has_class);
         if nodes.is_some_and(|nodes| nodes.max_allocatable(adapter) == 0) {
-            findings.push("/spec/containers", format!("no node offers {adapter}"));
+            findings.push(request_pointer(context, adapter), format!("no node offers {adapter}"));
         }
         let requested = format!("requests.{adapter}");
         // The message must not disclose the remaining quota: anyone who can reach the webhook receives warnings.
         let is_exceeded = |quota: &&Quota| quota.remaining.get(&requested).is_some_and(|left| *left < count);
         let quotas = cluster.quotas.unwrap_or_default();
         if let Some(quota) = quotas.iter().find(is_exceeded) {
-            findings.push("/spec/containers", format!("{count} {adapter} would exceed quota {}", quota.name));
+            let message = format!("{count} {adapter} would exceed quota {}", quota.name);
+            findings.push(request_pointer(context, adapter), message);
         }
     }
+}
+
+/// Returns the JSON pointer of the first request for `resource`.
+fn request_pointer(context: &CheckContext<'_>, resource: &str) -> String {
+    let requests = |container: &&ContainerFacts<'_>| {
+        ["limits", "requests"]
+            .iter()
+            .any(|kind| container.resources(kind).is_some_and(|list| list.contains_key(resource)))
+    };
+    let first = context.containers.iter().find(requests);
+    first.map_or_else(|| "/spec/containers".to_owned(), |container| container.resource_pointer(resource))
 }
 
 /// Part of FP028: the pod requests more GPUs or adapters than any machine has that it selects.
@@ -66,7 +78,7 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
             known.iter().flatten().filter_map(|(machine, devices)| Some((available(*devices)?, &**machine))).max();
         if let Some((most, machine)) = largest.filter(|(most, _)| *most < count) {
             let message = format!("{machine} has {most} {resource}, but the pod requests {count}");
-            findings.push_with_fix(Severity::Error, "/spec/containers", message, FIX_FOR_MACHINES);
+            findings.push_with_fix(Severity::Error, request_pointer(context, resource), message, FIX_FOR_MACHINES);
         }
     }
 }
@@ -124,7 +136,7 @@ pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSin
         if shapes.peek().is_some() && shapes.all(|shape| shape.adapter_detected == Some(false)) {
             let message =
                 format!("{}: no Mellanox or NVIDIA adapter detected on nodes with {adapter}", container.display_name());
-            findings.push(container.pointer("/resources"), message);
+            findings.push(container.resource_pointer(adapter), message);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Collection of findings, with limits.
 
+use super::object_field::ObjectField;
 use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 
@@ -77,5 +78,15 @@ impl<'a> FindingSink<'a> {
             line: None,
             source: None,
         });
+    }
+
+    /// Like [`Self::push_as`], for a field of another object than the pod.
+    pub(super) fn push_at(&mut self, severity: Severity, field: ObjectField, message: impl Into<String>) {
+        let before = self.findings.len();
+        let ObjectField { pointer, source, line } = field;
+        self.push_as(severity, pointer, message);
+        for finding in self.findings.iter_mut().skip(before) {
+            (finding.source, finding.line) = (Some(source.clone()), Some(line));
+        }
     }
 }

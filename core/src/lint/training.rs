@@ -59,12 +59,18 @@ impl<'a> WorkloadManifest<'a> {
 
     /// Returns the kind of the workload.
     fn kind(&self) -> &'a str {
-        self.raw.get("kind").and_then(Value::as_str).unwrap_or_default()
+        self.document.value.get("kind").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Returns the field `name` of the scheduling policy of an operator of Kubeflow.
     fn scheduling_policy(&self, name: &str) -> Option<&'a Value> {
-        self.raw.get("spec")?.get("runPolicy")?.get("schedulingPolicy")?.get(name).filter(|value| !value.is_null())
+        self.document
+            .value
+            .get("spec")?
+            .get("runPolicy")?
+            .get("schedulingPolicy")?
+            .get(name)
+            .filter(|value| !value.is_null())
     }
 }
 

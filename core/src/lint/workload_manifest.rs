@@ -1,16 +1,16 @@
 //! The manifest of a training job, as far as a check of the job as a whole needs it.
 
-use serde_json::Value;
-
 use super::NamespaceObjects;
+use super::object_field::ObjectField;
 use crate::gang::GangWorkload;
+use crate::manifest::Document;
 use crate::pod::Pod;
 
 /// A workload of the input.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadManifest<'a> {
     /// The complete manifest.
-    pub raw: &'a Value,
+    pub document: &'a Document,
     /// Namespace of the workload.
     pub namespace: &'a str,
     /// Its roles.
@@ -32,4 +32,11 @@ pub struct RolePods<'a> {
     pub original: Pod<'a>,
     /// The same pod after the patch.
     pub patched: Pod<'a>,
+}
+
+impl WorkloadManifest<'_> {
+    /// Returns the field at `pointer`, a JSON pointer, of the workload itself.
+    pub(super) fn field(&self, pointer: &str) -> ObjectField {
+        ObjectField::of(self.document, pointer)
+    }
 }

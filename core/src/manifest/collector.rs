@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::part::{ObjectResult, ParsedPart, Step};
-use super::{DocumentError, SkippedFile, Source};
+use super::{DocumentError, Origin, SkippedFile, Source};
 
 /// Maximum number of invalid documents in all sources. It bounds memory, because callers store the errors.
 const MAX_ERRORS: usize = 10_000;
@@ -18,6 +18,8 @@ pub struct Collector<T> {
     pending: VecDeque<ObjectResult<T>>,
     /// True if the current source is skipped if it contains no object, and no object has been found.
     is_optional: bool,
+    /// True if the current source is a file of a Helm chart. Elsewhere, a template is a manifest that is not rendered.
+    is_in_chart: bool,
     /// Documents of the current source for which it is skipped unless an object follows.
     withheld: Vec<DocumentError>,
     error_count: usize,
@@ -38,6 +40,7 @@ impl<T> Collector<T> {
         Self {
             pending: VecDeque::new(),
             is_optional: false,
+            is_in_chart: false,
             withheld: Vec::new(),
             error_count: 0,
             warning_count: 0,
@@ -48,7 +51,10 @@ impl<T> Collector<T> {
     /// Adds the next part of the input.
     pub fn add(&mut self, part: ParsedPart<T>) {
         match part.0 {
-            Step::Start { is_optional } => self.is_optional = is_optional,
+            Step::Start(origin) => {
+                self.is_optional = matches!(origin, Origin::Directory | Origin::Chart);
+                self.is_in_chart = origin == Origin::Chart;
+            }
             Step::Document(objects) => {
                 self.empty_input = None;
                 for object in objects {
@@ -91,7 +97,7 @@ impl<T> Collector<T> {
     /// first object shows that they are errors.
     fn add_object(&mut self, object: ObjectResult<T>) {
         match object {
-            Err(error) if self.is_optional && error.skipped.is_some() => {
+            Err(error) if self.may_skip(&error) => {
                 if self.withheld.len() < MAX_ERRORS {
                     self.withheld.push(error);
                 }
@@ -103,6 +109,12 @@ impl<T> Collector<T> {
                 self.pending.push_back(Ok(value));
             }
         }
+    }
+
+    /// Returns true if the current source is skipped because of `error`, unless an object follows.
+    fn may_skip(&self, error: &DocumentError) -> bool {
+        let is_skippable = error.skipped.is_some_and(|reason| self.is_in_chart || reason != SkippedFile::HelmTemplate);
+        self.is_optional && is_skippable
     }
 
     /// Counts `error`, and drops what follows at the limit.

@@ -127,9 +127,7 @@ impl Document {
     pub fn pointer_line(&self, pointer: &str) -> u64 {
         let Some(mut node) = self.object() else { return self.line };
         for token in tokens(pointer) {
-            let index = token.parse::<usize>().ok().filter(|_| node.value.is_array());
-            let next = index.map_or_else(|| node.get(&token), |index| node.item(index));
-            let Some(next) = next else { break };
+            let Some(next) = child(node, &token) else { break };
             node = next;
         }
         self.text.line(node)
@@ -214,6 +212,12 @@ fn step<'tree, 'path>(node: Node<'tree>, path: &'path str) -> Option<(Node<'tree
         (after.is_empty() || after.starts_with(['.', '['])).then_some((key.len(), entry, after))
     });
     matching.max_by_key(|(length, ..)| *length).map(|(_, entry, after)| (entry, after))
+}
+
+/// Returns the field or item of `node` that `token` of a JSON pointer names.
+fn child<'tree>(node: Node<'tree>, token: &str) -> Option<Node<'tree>> {
+    let index = token.parse::<usize>().ok().filter(|_| node.value.is_array());
+    index.map_or_else(|| node.get(token), |index| node.item(index))
 }
 
 /// Returns the tokens of a JSON pointer.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::object::InheritedType;
 use super::parse::{parse_objects, text};
 use super::split::{RawDocument, RawItem};
-use super::{Document, DocumentError, DocumentWarning, Substitutions};
+use super::{Document, DocumentError, DocumentWarning, Origin, Substitutions};
 use crate::yaml;
 
 /// A part of the input whose document is not parsed.
@@ -23,8 +23,8 @@ pub type ObjectResult<T> = Result<(T, Vec<DocumentWarning>), DocumentError>;
 /// Step of reading the input.
 #[derive(Debug)]
 pub(super) enum Step<D> {
-    /// A source starts. `is_optional` is true if it is skipped if it contains no object.
-    Start { is_optional: bool },
+    /// A source starts.
+    Start(Origin),
     /// The next document of the source.
     Document(D),
     /// The source ends.
@@ -64,7 +64,7 @@ impl Part {
     pub fn parse<T>(self, mut map: impl FnMut(Document) -> T) -> ParsedPart<T> {
         let step = match self.0 {
             Step::Document(document) => Step::Document(document.parse(&mut map)),
-            Step::Start { is_optional } => Step::Start { is_optional },
+            Step::Start(origin) => Step::Start(origin),
             Step::End => Step::End,
             Step::Failed(error) => Step::Failed(error),
         };

@@ -9,7 +9,7 @@ use memchr::memmem;
 use super::part::{Part, Step, Unparsed};
 use super::skipped::skipped;
 use super::split::Splitter;
-use super::{DocumentError, Origin, Source, Substitutions, encoding};
+use super::{DocumentError, Source, Substitutions, encoding};
 
 /// Iterator over the parts of all sources, in order.
 pub struct Parts<'inputs, S> {
@@ -54,7 +54,7 @@ impl<'inputs, S: Source> Parts<'inputs, S> {
         Some(Part(match OpenSource::new(source, self.splits_lists) {
             Ok(current) => {
                 self.current = Some(current);
-                Step::Start { is_optional: source.origin() == Origin::Directory }
+                Step::Start(source.origin())
             }
             Err(error) => Step::Failed(read_error(source.name(), 0, &error)),
         }))

@@ -59,7 +59,7 @@ pub(super) fn is_kustomization(source: &str, object: &Value) -> bool {
 /// Returns the error for `source` if all files of `origin` are skipped.
 pub(super) fn skipped(source: &Arc<str>, origin: Origin) -> Option<DocumentError> {
     let (skipped, message) = match origin {
-        Origin::Named | Origin::Directory => return None,
+        Origin::Named | Origin::Directory | Origin::Chart => return None,
         Origin::ChartTemplates => (SkippedFile::HelmTemplate, "a Helm template"),
         Origin::KustomizePatch => (SkippedFile::KustomizePatch, "a patch of a kustomization"),
     };

@@ -12,6 +12,7 @@ pub use mesh::consequence::is_consequence;
 
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
+use crate::keys;
 use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};
 use crate::rule::Note;
 use crate::scope::Mode;
@@ -35,6 +36,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::MeshHold, is_selected: |_| true, decide: mesh::hold::decide },
     Rule { id: RuleId::TerminationManaged, is_selected: |_| true, decide: managed::decide },
 ];
+
+/// Field of a refusal that concerns the pod as a whole.
+const WHOLE_POD: &str = "/spec";
 
 /// Input of a rule: the pod, the snapshot, and properties that several rules share.
 pub(super) struct RuleContext<'a> {
@@ -104,6 +108,28 @@ impl RuleDecision {
 
     fn with_field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
+        self
+    }
+
+    /// Adds the field of a refusal and of its notes, if the rule has not: the label of the pod that selects what the rule
+    /// applies, or else the whole pod.
+    pub(super) fn with_responsible_field(mut self, rule: RuleId, pod: Pod<'_>) -> Self {
+        if self.verdict != Verdict::Refused {
+            return self;
+        }
+        let selected_by = match rule {
+            RuleId::Fabric => Some(keys::FABRIC),
+            RuleId::Gang => Some(keys::GANG),
+            RuleId::MeshTraffic => Some(keys::MESH_TRAFFIC),
+            _ => None,
+        };
+        let label = selected_by.filter(|key| pod.label(key).is_some());
+        let default = label.map_or_else(|| WHOLE_POD.to_owned(), label_pointer);
+        let first = self.notes.first().and_then(|note| note.field.clone());
+        for note in &mut self.notes {
+            note.field.get_or_insert_with(|| default.clone());
+        }
+        self.field = self.field.or(first).or(Some(default));
         self
     }
 

@@ -110,23 +110,17 @@ impl Cause<'_> {
                 line(report, report.rule_position(rule.rule), &format!("{}: {}", name(rule), rule.message))
             }
             Self::Invalid(field) => line(report, (field.source.as_deref(), field.line), &format!("invalid {field}")),
-            Self::Finding(Finding { code, message, .. }) if self.is_of_namespace() => {
-                format!("Namespace {}: {code}: {message}", report.namespace)
+            Self::Finding(Finding { code, message, line: at, source, .. }) if self.is_of_namespace() => {
+                // Without a Namespace in the input, the line is that of the pod.
+                let found = source.as_deref().zip(*at);
+                let position = found.map(|(source, line)| format!("{source}:{line}: ")).unwrap_or_default();
+                format!("{position}Namespace {}: {code}: {message}", report.namespace)
             }
             Self::Finding(Finding { code, message, line: at, source, .. }) => {
                 line(report, (source.as_deref(), *at), &format!("{code}: {message}"))
             }
             Self::Warning(warning) => line(report, WORKLOAD, warning),
         }
-    }
-
-    /// Returns the message of the warning about the Namespace of `report`, if the input contains it and the cause is one of its
-    /// labels: both are the same cause.
-    #[must_use]
-    pub fn namespace_warning(self, report: &PodReport) -> Option<String> {
-        let Self::Finding(finding) = self else { return None };
-        let problem = finding.message.strip_prefix("namespace ").filter(|_| self.is_of_namespace())?;
-        Some(format!("Namespace {}: {problem}", report.namespace))
     }
 }
 

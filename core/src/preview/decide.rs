@@ -10,8 +10,8 @@ use crate::finding::{self, Finding};
 use crate::gang::{GangView, GangWorkload};
 use crate::json;
 use crate::lint::{
-    DecidedRole, JobContext, LintInput, MESH, NAMESPACE_FIELD, OPTED_OUT, OWN_KEYS, PatchedRole, QUOTA, UNKNOWN_CLAIMS,
-    different_roles, lint_selected, mesh_findings, unknown_claims,
+    DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PatchedRole, QUOTA, UNKNOWN_CLAIMS, different_roles,
+    lint_selected, mesh_findings, unknown_claims,
 };
 use crate::mutate::{Outcome, Reason, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::{Pod, predict_injection};
@@ -43,10 +43,7 @@ impl Preview {
         // The workload is complete only when its document is previewed.
         findings.extend(report.lint.iter().filter(|finding| is_training(finding)).cloned());
         finding::sort(&mut findings);
-        // A warning about the Namespace document already reports them.
-        if self.context.has_namespace(namespace) {
-            findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
-        }
+        self.locate_in_namespace(namespace, &mut findings);
         findings
     }
 

@@ -1,7 +1,7 @@
 //! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, the objects of dynamic
 //! resource allocation, Services, objects of Istio, and those that training jobs use.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -42,8 +42,8 @@ pub struct ManifestContext {
     /// Labels of all namespaces, which override those of the input.
     override_labels: Option<BTreeMap<String, String>>,
     by_namespace: BTreeMap<String, BTreeMap<String, String>>,
-    /// Namespaces in `by_namespace` whose labels are those of the input.
-    namespaces: BTreeSet<String>,
+    /// Namespaces in `by_namespace` whose labels are those of the input, with their documents.
+    namespaces: BTreeMap<String, Arc<Document>>,
     /// Labels of namespaces that are not in the input: by default those of an injected namespace that is opted in.
     default_labels: BTreeMap<String, String>,
     runtimes: Runtimes,
@@ -69,7 +69,7 @@ impl ManifestContext {
         Self {
             override_labels,
             by_namespace: BTreeMap::new(),
-            namespaces: BTreeSet::new(),
+            namespaces: BTreeMap::new(),
             default_labels: default_labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
             compute_domains: BTreeMap::new(),
@@ -106,7 +106,7 @@ impl ManifestContext {
         match (group, text("/kind")) {
             (None, Some("Namespace")) => {
                 self.set_labels(name.to_owned(), labels(&document.value));
-                self.namespaces.insert(name.to_owned());
+                self.namespaces.insert(name.to_owned(), Arc::new(document.clone()));
             }
             (Some(TRAINER_GROUP), Some("TrainingRuntime" | CLUSTER_RUNTIME)) => {
                 self.add_runtime_manifest(document, namespace);
@@ -123,7 +123,7 @@ impl ManifestContext {
             _ => {
                 self.mesh.add(&document.value, namespace);
                 let namespace = text("/metadata/namespace").unwrap_or(namespace);
-                self.objects.entry(namespace.to_owned()).or_default().add(&document.value);
+                self.objects.entry(namespace.to_owned()).or_default().add(document);
             }
         }
     }
@@ -181,7 +181,7 @@ impl ManifestContext {
             let labels = self.by_namespace.get(*name).into_iter().flatten();
             labels.into_iter().any(|(key, value)| key != NAME_LABEL && all.get(key) != Some(value))
         };
-        self.namespaces.iter().filter(is_replaced).map(String::as_str).collect()
+        self.namespaces.keys().filter(is_replaced).map(String::as_str).collect()
     }
 
     /// Returns the `ComputeDomains` of `namespace` in the input.
@@ -226,10 +226,9 @@ impl ManifestContext {
         &self.default_labels
     }
 
-    /// Returns true if the labels of `namespace` are those of a Namespace in the input.
-    #[must_use]
-    pub fn has_namespace(&self, namespace: &str) -> bool {
-        self.override_labels.is_none() && self.namespaces.contains(namespace)
+    /// Returns the Namespace in the input with the labels of `namespace`; `None` if they are from elsewhere.
+    pub(super) fn namespace(&self, namespace: &str) -> Option<&Document> {
+        self.namespaces.get(namespace).filter(|_| self.override_labels.is_none()).map(Arc::as_ref)
     }
 
     /// Returns true if the labels of `namespace` are not known but assumed.

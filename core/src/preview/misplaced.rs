@@ -4,12 +4,12 @@
 use serde_json::{Map, Value};
 
 use super::{PodReport, hints};
-use crate::config::{CheckId, LintSettings};
+use crate::config::{CheckId, Fabric};
 use crate::gang::key;
 use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
 use crate::manifest::{Document, DocumentWarning};
-use crate::own_keys::pod_map;
+use crate::own_keys::{Location, fabric_problem, pod_map, problem};
 
 /// A label or annotation outside the pod templates.
 struct Entry<'manifest> {
@@ -35,8 +35,9 @@ pub(super) fn warnings(
     kind: &str,
     namespace: &str,
     reports: &[PodReport],
-    settings: &LintSettings,
+    fabric: &Fabric,
 ) -> Vec<DocumentWarning> {
+    let settings = &fabric.lint;
     let mut entries = Vec::new();
     if kind != "Pod" {
         collect(&document.value, "", &mut entries);
@@ -50,8 +51,9 @@ pub(super) fn warnings(
     let name = super::name_of(document);
     let warning = |entry: Entry<'_>| {
         let check = entry.check();
-        let Entry { path, map, key, .. } = entry;
+        let Entry { ref path, map, key, .. } = entry;
         let target = pod_map(key).unwrap_or(map);
+        let misspelled = entry.problem_in_pods(fabric).map(|problem| format!("; {problem}")).unwrap_or_default();
         let verb = if target == map {
             "move it to".to_owned()
         } else {
@@ -67,7 +69,7 @@ pub(super) fn warnings(
             document: document.document,
             line: document.path_line(&format!("{path}[{key}]")),
             check: Some(check.code()),
-            message: format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}"),
+            message: format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}{misspelled}"),
         }
     };
     entries.into_iter().map(warning).collect()
@@ -107,6 +109,18 @@ fn is_foreign(key: &str) -> bool {
 impl Entry<'_> {
     fn check(&self) -> CheckId {
         if self.key.starts_with(keys::OWN_PREFIX) { OWN_KEYS } else { MISPLACED_KEYS }
+    }
+
+    /// Returns the problem that the entry has on pods, too, so that nobody moves a misspelled one.
+    fn problem_in_pods(&self, fabric: &Fabric) -> Option<String> {
+        let value = self.value.as_str()?;
+        let location = if pod_map(self.key).unwrap_or(self.map) == "labels" {
+            Location::PodLabel
+        } else {
+            Location::PodAnnotation
+        };
+        let unknown_profile = (self.key == keys::FABRIC).then(|| fabric_problem(value, &fabric.profiles)).flatten();
+        unknown_profile.or_else(|| problem(location, self.key, value))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::manifest_context;
+use super::{Preview, manifest_context};
 use crate::config::Fabric;
 use crate::finding::{Finding, Severity};
-use crate::lint::namespace_keys_without_effect;
+use crate::lint::{NAMESPACE_FIELD, namespace_keys_without_effect};
 use crate::manifest::{Document, DocumentWarning};
 
 /// Returns warnings about the labels and annotations of a Namespace that have no effect. Without them, only the pods of the Namespace,
@@ -24,6 +24,29 @@ pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<Docum
     let mut warnings: Vec<DocumentWarning> = shown.map(warning).collect();
     warnings.sort_by_key(|warning| warning.line);
     warnings
+}
+
+impl Preview {
+    /// Sets the positions of findings about the labels of `namespace` to those of its Namespace in the input, if there is one, and removes
+    /// those that the warnings about it contain. Returns the removed ones.
+    pub(super) fn locate_in_namespace(&self, namespace: &str, findings: &mut Vec<Finding>) -> Vec<Finding> {
+        let is_of_namespace = |finding: &Finding| finding.subject == NAMESPACE_FIELD;
+        let Some(document) = self.context.namespace(namespace).filter(|_| findings.iter().any(is_of_namespace)) else {
+            return Vec::new();
+        };
+        let labels = manifest_context::metadata_map(&document.value, "labels");
+        let known: Vec<Finding> = reported(&labels, &BTreeMap::new(), &self.config.fabric).collect();
+        let is_reported = |finding: &mut Finding| {
+            let problem = finding.message.strip_prefix("namespace ").filter(|_| is_of_namespace(finding));
+            problem.is_some_and(|problem| known.iter().any(|known| known.message == problem))
+        };
+        let removed: Vec<Finding> = findings.extract_if(.., is_reported).collect();
+        for finding in findings.iter_mut().filter(|finding| is_of_namespace(finding)) {
+            finding.source = Some(document.source.to_string());
+            finding.line = Some(document.pointer_line("/metadata/labels"));
+        }
+        removed
+    }
 }
 
 /// Returns a message about each of `labels`, those of all namespaces, that has no effect.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{InvalidField, Preview, namespace_of, placeholders};
 use crate::finding::Finding;
+use crate::lint::NAMESPACE_FIELD;
 use crate::manifest::Document;
 use crate::workload::{RenderError, RuntimeReference};
 
@@ -60,10 +61,15 @@ impl Preview {
 }
 
 impl PodOrigin<'_> {
-    /// Sets the positions of findings about the pod.
+    /// Sets the positions of findings about the pod. Those about other objects have one.
     pub(super) fn locate(self, findings: &mut [Finding]) {
         for finding in findings {
-            (finding.source, finding.line) = self.position(&finding.subject);
+            if finding.line.is_none() {
+                (finding.source, finding.line) = self.position(&finding.subject);
+            }
+            let is_redundant =
+                |source: &mut String| finding.subject != NAMESPACE_FIELD && **source == *self.document.source;
+            finding.source.take_if(is_redundant);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::accounting::JobAccount;
 use crate::finding::Finding;
 use crate::lint::JobContext;
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Patch, RuleId, RuleOutcome, Verdict};
+use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict};
 use crate::workload::{AssumedRuntime, RolePod};
 
 /// Preview of the pods of a role.
@@ -45,6 +45,9 @@ pub struct PodReport {
     /// True if the kind is not supported: the pod is that of its template, without the changes of its operator.
     #[serde(skip_serializing_if = "is_false")]
     pub generic: bool,
+    /// True if the labels of the namespace are not known but assumed.
+    #[serde(skip)]
+    pub labels_assumed: bool,
     /// True if the patch is not empty.
     pub changed: bool,
     /// Outcomes of the rules.
@@ -106,7 +109,14 @@ impl PodReport {
         let mut findings = outcome.findings;
         let origin = PodOrigin { document, runtime, role: &role.name, pod: &pod };
         origin.locate(&mut findings);
-        let refused = outcome.rules.iter().filter(|rule| rule.outcome == Verdict::Refused);
+        let mut rules = outcome.rules;
+        // The field that does not decode prevents the rules, not those that they would write.
+        if let Some(first) = invalid.first() {
+            for rule in rules.iter_mut().filter(|rule| rule.reason == Reason::NotAPod) {
+                rule.field = Some(first.pointer.clone());
+            }
+        }
+        let refused = rules.iter().filter(|rule| rule.outcome == Verdict::Refused);
         let rule_positions =
             refused.filter_map(|rule| Some((rule.rule, origin.position(rule.field.as_deref()?)))).collect();
         Self {
@@ -123,8 +133,9 @@ impl PodReport {
             generic: role.generic,
             assumed_runtime: role.assumed_runtime,
             runtime: role.runtime,
+            labels_assumed: false,
             changed: !outcome.patch.is_empty(),
-            rules: outcome.rules,
+            rules,
             rule_positions,
             warnings: outcome.warnings,
             invalid,
@@ -140,7 +151,7 @@ impl PodReport {
     }
 
     /// Returns the file and line of the field that refused rule `rule` is about, if they are not those of the workload.
-    pub(super) fn rule_position(&self, rule: RuleId) -> (Option<&str>, Option<u64>) {
+    pub(crate) fn rule_position(&self, rule: RuleId) -> (Option<&str>, Option<u64>) {
         let found = self.rule_positions.iter().find(|(refused, _)| *refused == rule);
         found.map_or((None, None), |(_, (source, line))| (source.as_deref(), *line))
     }

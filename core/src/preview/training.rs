@@ -21,7 +21,7 @@ impl Preview {
         let namespace = namespace.clone();
         let roles: Vec<RolePods<'_>> = reports.iter().map(role_pods).collect();
         let objects = self.context.objects(&namespace);
-        let workload = WorkloadManifest { raw: &document.value, namespace: &namespace, roles: &roles, gang, objects };
+        let workload = WorkloadManifest { document, namespace: &namespace, roles: &roles, gang, objects };
         let lint = |report: &PodReport| {
             let snapshot = self.snapshot(&namespace, Mode::Enabled, report.replicas);
             let original = Pod::new(&report.original);

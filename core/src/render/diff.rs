@@ -8,7 +8,9 @@ use similar::udiff::UnifiedHunkHeader;
 use similar::{ChangeTag, DiffOp, group_diff_ops};
 
 use super::account::write_account;
-use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
+use super::text::{
+    ExplainedChecks, write_heading, write_objects, write_refusal_place, write_separator, write_summary, write_warnings,
+};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::{RuleOutcome, Verdict};
 use crate::preview::PodReport;
@@ -35,7 +37,8 @@ impl<W: Write> Diff<W> {
         Self { out, options, first: true, explained: ExplainedChecks::default() }
     }
 
-    fn write_rules(&mut self, report: &PodReport) -> io::Result<()> {
+    fn write_rules(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        let Some(report) = reports.first() else { return Ok(()) };
         let rules = &report.rules;
         let width = rules.iter().map(|rule| rule.rule.name().len()).max().unwrap_or_default();
         let is_shown = |rule: &&RuleOutcome| {
@@ -51,6 +54,7 @@ impl<W: Write> Diff<W> {
                 let part = self.options.layout.wrap(&Printable(&part.text).to_string(), INDENT, INDENT + 2);
                 writeln!(self.out, "    {part}")?;
             }
+            write_refusal_place(&mut self.out, reports, rule, self.options.layout, INDENT)?;
         }
         let skipped: Vec<&RuleOutcome> = rules.iter().filter(|rule| !is_shown(rule)).collect();
         self.write_skipped(&skipped, rules.len())
@@ -75,12 +79,12 @@ impl<W: Write> Sink for Diff<W> {
         for roles in reports.chunk_by(PodReport::has_same_outcome) {
             let Some(report) = roles.first() else { continue };
             let first = std::mem::take(&mut self.first);
-            write_separator(&mut self.out, &mut self.options, first)?;
+            write_separator(&mut self.out, &mut self.options, first, report)?;
             write_heading(&mut self.out, roles, self.options.layout)?;
             if report.changed {
                 write_hunks(&mut self.out, report)?;
             }
-            self.write_rules(report)?;
+            self.write_rules(roles)?;
             write_objects(&mut self.out, roles, self.options.layout)?;
             write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }

@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 
 use super::account::write_account;
-use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
+use super::text::{
+    ExplainedChecks, write_heading, write_objects, write_refusal_place, write_separator, write_summary, write_warnings,
+};
 use super::{Closing, Sink, TextOptions, style};
-use crate::mutate::RuleOutcome;
+use crate::mutate::{RuleOutcome, Verdict};
 use crate::preview::{PodReport, WebhookResult, WebhookTrace};
 use crate::printable::Printable;
 
@@ -29,7 +31,10 @@ impl<W: Write> Explain<W> {
         Self { out, options, first: true, explained: ExplainedChecks::default() }
     }
 
-    fn write_rules(&mut self, rules: &[RuleOutcome]) -> io::Result<()> {
+    fn write_rules(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        let rules: &[RuleOutcome] = reports.first().map(|report| report.rules.as_slice()).unwrap_or_default();
+        // A pod in a cluster has no manifest, so that its fields have no lines.
+        let is_live = reports.iter().any(|report| report.live.is_some());
         let column_width = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
             cells.chain([header.len()]).max().unwrap_or_default()
         };
@@ -57,7 +62,9 @@ impl<W: Write> Explain<W> {
                 let part = layout.wrap(&Printable(&part.text).to_string(), indent, indent + 2);
                 writeln!(self.out, "{:indent$}{part}", "")?;
             }
-            if let Some(field) = &rule.field {
+            if rule.outcome == Verdict::Refused && !is_live {
+                write_refusal_place(&mut self.out, reports, rule, layout, indent)?;
+            } else if let Some(field) = &rule.field {
                 writeln!(self.out, "{:indent$}{dim}{}{dim:#}", "", Printable(field))?;
             }
         }
@@ -77,9 +84,9 @@ impl<W: Write> Sink for Explain<W> {
         for roles in reports.chunk_by(PodReport::has_same_outcome) {
             let Some(report) = roles.first() else { continue };
             let first = std::mem::take(&mut self.first);
-            write_separator(&mut self.out, &mut self.options, first)?;
+            write_separator(&mut self.out, &mut self.options, first, report)?;
             write_heading(&mut self.out, roles, self.options.layout)?;
-            self.write_rules(&report.rules)?;
+            self.write_rules(roles)?;
             if let Some(trace) = &report.live {
                 self.write_trace(trace)?;
             }

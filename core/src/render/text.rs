@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Closing, Layout, TextOptions, style};
 use crate::finding::Finding;
 use crate::lint;
-use crate::mutate::is_consequence;
+use crate::mutate::{RuleOutcome, Verdict, is_consequence};
 use crate::preview::PodReport;
 use crate::printable::Printable;
 use crate::workload::SOLE_ROLE;
@@ -20,12 +20,17 @@ const INDENT: usize = 4;
 #[derive(Debug, Default)]
 pub struct ExplainedChecks(BTreeSet<&'static str>);
 
-/// Writes the assumptions of the preview before the first report, and an empty line before each other report.
-pub(super) fn write_separator(out: &mut impl Write, options: &mut TextOptions, first: bool) -> io::Result<()> {
+/// Writes an empty line before each report but the first, and before `report` the assumptions of the preview on which it depends.
+pub(super) fn write_separator(
+    out: &mut impl Write,
+    options: &mut TextOptions,
+    first: bool,
+    report: &PodReport,
+) -> io::Result<()> {
     if !first {
-        return writeln!(out);
+        writeln!(out)?;
     }
-    let Some(premise) = options.premise.take() else { return Ok(()) };
+    let Some(premise) = options.premise.take(report.labels_assumed) else { return Ok(()) };
     let dim = style::DIM;
     writeln!(out, "{dim}{}{dim:#}\n", options.layout.wrap(&Printable(premise).to_string(), 0, INDENT))
 }
@@ -69,6 +74,26 @@ pub(super) fn write_objects(out: &mut impl Write, roles: &[PodReport], layout: L
         writeln!(out, "  {heading}creates{heading:#} {text}")?;
     }
     Ok(())
+}
+
+/// Writes the file, the lines and the field of a refusal by `rule`, which all `roles` have; nothing for a pod without a manifest.
+pub(super) fn write_refusal_place(
+    out: &mut impl Write,
+    roles: &[PodReport],
+    rule: &RuleOutcome,
+    layout: Layout,
+    indent: usize,
+) -> io::Result<()> {
+    let Some((report, field)) = roles.first().zip(rule.field.as_deref()) else { return Ok(()) };
+    let (source, _) = report.rule_position(rule.rule);
+    let lines = roles.iter().filter_map(|role| role.rule_position(rule.rule).1);
+    let position = position(source.unwrap_or(&report.source), lines);
+    if rule.outcome != Verdict::Refused || position.is_empty() {
+        return Ok(());
+    }
+    let dim = style::DIM;
+    let place = layout.wrap(&format!("{position}{}", Printable(field)), indent, indent);
+    writeln!(out, "{:indent$}{dim}{place}{dim:#}", "")
 }
 
 /// Writes the invalid fields, the warnings and the findings of roles with the same outcome.

@@ -12,6 +12,9 @@ const MAX_BAR: usize = 60;
 const HIGH_WASTE: f64 = 0.5;
 const HIGH_WASTE_ADVICE: &str = " No interval helps this job: write checkpoints faster, for example asynchronously or to \
                                  local disks, or find the cause of the failures.";
+/// Advice if the job would make progress without the restart time.
+const RESTART_ADVICE: &str = " No interval helps this job, because its restarts take most of the time: restart faster, for example \
+                              with spare nodes and local images, or find the cause of the failures.";
 /// Columns of a line of the plot without its bar.
 const PLOT_COLUMNS: usize = 25;
 
@@ -38,7 +41,11 @@ pub(super) fn print(out: &mut impl Write, model: &Model, step_time: Option<f64>,
         format_duration(optimum),
         format_percent(waste)
     );
-    let advice = if waste > HIGH_WASTE { HIGH_WASTE_ADVICE } else { "" };
+    let advice = match waste > HIGH_WASTE {
+        false => "",
+        true if model.without_restart_time().waste(optimum) <= HIGH_WASTE => RESTART_ADVICE,
+        true => HIGH_WASTE_ADVICE,
+    };
     writeln!(out, "\n{}", layout.wrap(&(text + advice), 0, 0))?;
     writeln!(out, "\nWaste of this interval if the MTBF is wrong:\n")?;
     write!(out, "{}", wrong_mtbf(model))?;

@@ -84,7 +84,7 @@ impl Computation<'_> {
         mut notes: Vec<String>,
         warnings: Vec<DocumentWarning>,
     ) -> Workload {
-        let Self { arguments, preview, is_compared } = self;
+        let Self { arguments, is_compared, .. } = self;
         notes.extend(reports.iter().find_map(|report| arguments.input.overridden_fabric(report)));
         let roles = reports.iter().map(|report| report.role.clone()).collect();
         if let Some(role) = &arguments.role {
@@ -92,14 +92,13 @@ impl Computation<'_> {
         }
         let namespace = reports.first().map(|report| report.namespace.clone()).unwrap_or_default();
         let is_json = !arguments.summary && arguments.output == Format::Json;
-        let has_namespace = preview.context().has_namespace(&namespace);
         let workload = Workload {
             source: Arc::clone(&document.source),
             line: document.line,
             namespace,
             roles,
             summary: Summary::of(&reports),
-            causes: PodCauses::new(&arguments.conditions, &reports, has_namespace),
+            causes: PodCauses::new(&arguments.conditions, &reports),
             warnings,
             notes,
             results: (is_json && !arguments.quota).then(|| JsonResults::new(&reports)),

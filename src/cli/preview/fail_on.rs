@@ -1,6 +1,5 @@
 //! `--fail-on` and `--exit-code`: conditions for exit code 1.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::ValueEnum;
@@ -37,8 +36,6 @@ enum FailOn {
 #[derive(Debug, Default)]
 pub(super) struct Causes {
     named: Vec<NamedCause>,
-    /// Messages of warnings about documents.
-    warnings: BTreeSet<String>,
     /// Number of causes beyond [`MAX_CAUSES`].
     others: usize,
     /// Set if some pod would change.
@@ -57,8 +54,6 @@ struct NamedCause {
     condition: Condition,
     /// Position and message.
     text: String,
-    /// Message of the warning about a Namespace in the input that names the same label.
-    namespace_warning: Option<String>,
 }
 
 /// Maximum number of causes that are printed: one screen. The output without --summary has all.
@@ -77,18 +72,14 @@ impl Conditions {
 }
 
 impl PodCauses {
-    /// Finds the causes in `reports`. `has_namespace` is true if the labels of their namespace are those of a Namespace in the
-    /// input, about which [`Causes::add_warning`] is called.
-    pub(super) fn new(conditions: &Conditions, reports: &[PodReport], has_namespace: bool) -> Self {
+    /// Finds the causes in `reports`.
+    pub(super) fn new(conditions: &Conditions, reports: &[PodReport]) -> Self {
         let has_changes = reports.iter().any(|report| report.changed);
         let mut named = Vec::new();
         for report in reports {
             for condition in conditions.conditions() {
-                named.extend(condition.causes(report).into_iter().map(|cause| NamedCause {
-                    condition,
-                    text: cause.describe(report),
-                    namespace_warning: cause.namespace_warning(report).filter(|_| has_namespace),
-                }));
+                let causes = condition.causes(report).into_iter();
+                named.extend(causes.map(|cause| NamedCause { condition, text: cause.describe(report) }));
             }
         }
         Self { named, has_changes }
@@ -99,27 +90,20 @@ impl Causes {
     /// Adds the causes in the pods of a workload.
     pub(super) fn add(&mut self, causes: PodCauses) {
         self.has_changes |= causes.has_changes;
-        for cause in causes.named {
-            if cause.namespace_warning.as_ref().is_none_or(|message| !self.warnings.contains(message)) {
-                self.push(cause);
-            }
-        }
+        causes.named.into_iter().for_each(|cause| self.push(cause));
     }
 
     /// Adds a warning about a document.
     pub(super) fn add_warning(&mut self, conditions: &Conditions, warning: &DocumentWarning) {
         let Some(condition) = conditions.conditions().find(|condition| condition.is_caused_by(warning)) else { return };
-        // The warning has the line of the label, unlike the causes of the pods in the namespace.
-        self.named.retain(|known| known.namespace_warning.as_ref() != Some(&warning.message));
-        self.push(NamedCause { condition, text: warning.to_string(), namespace_warning: None });
-        self.warnings.insert(warning.message.clone());
+        self.push(NamedCause { condition, text: warning.to_string() });
     }
 
     /// Adds a document whose pods cannot be shown.
     pub(super) fn add_unsupported(&mut self, conditions: &Conditions, message: &str) {
         if conditions.conditions().any(|condition| condition == Condition::Unknown) {
             let (condition, text) = (Condition::Unknown, message.to_owned());
-            self.push(NamedCause { condition, text, namespace_warning: None });
+            self.push(NamedCause { condition, text });
         }
     }
 

@@ -13,7 +13,7 @@ use super::fail_on::{Causes, PodCauses};
 use crate::manifest;
 use trainmesh_core::dns;
 use trainmesh_core::preview::{LivePod, ManifestContext, Preview};
-use trainmesh_core::render::{Closing, TextOptions};
+use trainmesh_core::render::{Closing, Premise, TextOptions};
 
 /// Resource names before the slash, as kubectl takes them.
 const POD_RESOURCES: [&str; 3] = ["pod", "pods", "po"];
@@ -48,8 +48,8 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     let reports =
         [preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since })];
     let mut causes = Causes::default();
-    causes.add(PodCauses::new(&arguments.conditions, &reports, false));
-    let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
+    causes.add(PodCauses::new(&arguments.conditions, &reports));
+    let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Premise::default() };
     let mut printer = format.printer(arguments.color.into(), options, &preview);
     printer.sink().write_workload(&reports)?;
     printer.sink().finish(&Closing::default())?;

@@ -55,11 +55,8 @@ pub(super) fn show(
     let color = arguments.color.into();
     let stderr = &mut stderr(color);
     let premise = premise(preview.context(), live.is_some());
-    if arguments.summary || arguments.verbose && !arguments.output.is_text() {
-        print_note(stderr, format_args!("{premise}"));
-    }
     warn_about_labels(preview, stderr);
-    let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Some(premise) };
+    let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: premise.clone() };
     let mut printer = (!arguments.summary).then(|| arguments.output.printer(color, options, preview));
     let mut shown = Shown::default();
     let mut progress = Progress::new();
@@ -106,6 +103,9 @@ pub(super) fn show(
     )?;
     drop(progress);
     shown.require_role(arguments.role.as_deref())?;
+    if arguments.summary || arguments.verbose && !arguments.output.is_text() {
+        print_note(stderr, format_args!("{}", premise.text(!shown.assumed.is_empty())));
+    }
     shown.finish(arguments, printer)?;
     shown.skipped.print(arguments.verbose, stderr);
     shown.print_notes(stderr);

@@ -20,7 +20,7 @@ fn ids_are_unique_and_sorted() {
 }
 
 /// Adds the context that the examples of check `id` describe in prose.
-fn with_context(id: &str, text: &str) -> Scenario {
+pub fn with_context(id: &str, text: &str) -> Scenario {
     let scenario = pod(text);
     let offer: &[(&str, u64)] = &[("rdma/ib", 8)];
     match id {
@@ -38,7 +38,8 @@ fn with_context(id: &str, text: &str) -> Scenario {
         "FP040" => scenario.replicas(4).compute_domain(0),
         "FP041" => scenario.replicas(2).nodes(&[("a", &[("nvidia.com/gpu", 8)], None)]),
         "FP046" if text.contains("eks-efaa") => {
-            scenario.refused(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?")
+            let label = "/metadata/labels/trainmesh.dev~1fabric";
+            scenario.refused_at(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?", label)
         }
         "FP050" if !text.contains("initContainers") => with_running_sidecar(scenario),
         "FP061" => opting_out(scenario),
@@ -76,20 +77,24 @@ fn with_context(id: &str, text: &str) -> Scenario {
     }
 }
 
-/// Returns the ids of the findings about a manifest, with the context that the examples of check `id` describe in prose.
-fn training_ids(id: &str, text: &str) -> BTreeSet<String> {
+/// Returns the objects that the examples of check `id` describe in prose.
+pub fn training_context(id: &str) -> &'static str {
     const SERVICE: &str = "---\napiVersion: v1\nkind: Service\nmetadata: {name: etcd}\nspec: {selector: {app: etcd}}\n";
     const NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
                              {trainmesh.dev/inject: enabled, trainmesh.dev/fabric: ib-shared}}\n";
     const GANG_NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
                                   {trainmesh.dev/inject: enabled, trainmesh.dev/gang: native}}\n";
-    let context = match id {
+    match id {
         "TR009" => SERVICE,
         "TR012" => NAMESPACE,
         "TR015" => GANG_NAMESPACE,
         _ => "",
-    };
-    training::lint(&format!("{text}{context}")).into_iter().map(|(id, _)| id).collect()
+    }
+}
+
+/// Returns the ids of the findings about a manifest, with the context of check `id`.
+fn training_ids(id: &str, text: &str) -> BTreeSet<String> {
+    training::lint(&format!("{text}{}", training_context(id))).into_iter().map(|(id, _)| id).collect()
 }
 
 #[test]

@@ -156,6 +156,13 @@ impl Scenario {
         self.decided(rule, Verdict::Refused, reason, message)
     }
 
+    /// Like [`Self::refused`], for the field at `pointer`.
+    pub fn refused_at(self, rule: RuleId, reason: Reason, message: &str, pointer: &str) -> Self {
+        let mut scenario = self.refused(rule, reason, message);
+        scenario.rules.last_mut().unwrap().field = Some(pointer.to_owned());
+        scenario
+    }
+
     /// Adds the decision of a rule.
     pub fn decided(mut self, rule: RuleId, outcome: Verdict, reason: Reason, message: &str) -> Self {
         let message = message.to_owned();

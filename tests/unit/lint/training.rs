@@ -36,11 +36,13 @@ fn lint_with(configuration: Configuration, text: &str) -> Vec<(String, String)> 
     found
 }
 
-/// Returns the code and the message of a finding, whose field must exist, or its parent.
+/// Returns the code and the message of a finding, whose field must exist in the pod, or its parent. Findings about fields of other
+/// objects have a line.
 fn message(finding: &Finding, report: &PodReport) -> (String, String) {
     let field = finding.subject.as_str();
     let (parent, _) = field.rsplit_once('/').unwrap_or_default();
-    assert!(report.original.pointer(parent).is_some(), "{} has no field {field}", report.original);
+    let is_known = report.original.pointer(parent).is_some() || finding.line.is_some();
+    assert!(is_known, "{} has no field {field}", report.original);
     (finding.code.to_owned(), finding.message.to_string())
 }
 
@@ -330,6 +332,14 @@ fn tr005_checkpoints_in_the_pod(#[case] text: String, #[case] expected: Option<&
     check("TR005", &text, expected);
 }
 
+/// Returns a `CronJob` with these fields in its metadata and in the template of its Jobs.
+fn cron_job(metadata: &str, job: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: a, {metadata}}}\nspec:\n  schedule: '@daily'\n  jobTemplate: \
+         {{{job} spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: i}}]}}}}}}}}\n"
+    )
+}
+
 fn labeled(metadata: &str) -> String {
     job(&[("Worker", 2, "args: [a]")]).replace("name: llama}", &format!("name: llama, {metadata}}}"))
 }
@@ -362,6 +372,27 @@ fn labeled(metadata: &str) -> String {
         "PyTorchJob team/llama: istio.io/dataplane-mode has no effect in .metadata.labels: move it to \
          .spec.pytorchReplicaSpecs.Worker.template.metadata.labels"
     )
+)]
+#[case::queue_of_pods(
+    labeled("").replace("template: {", "template: {metadata: {labels: {kueue.x-k8s.io/queue-name: gpu}}, "),
+    Some(
+        "PyTorchJob team/llama: kueue.x-k8s.io/queue-name has no effect in \
+         .spec.pytorchReplicaSpecs.Worker.template.metadata.labels with Kueue's integration kubeflow.org/pytorchjob, which reads \
+         the label of the PyTorchJob: move it to .metadata.labels"
+    )
+)]
+#[case::queue_of_a_cron_job(
+    cron_job("labels: {kueue.x-k8s.io/queue-name: gpu}", ""),
+    Some(
+        "CronJob team/a: kueue.x-k8s.io/queue-name has no effect in .metadata.labels with Kueue's integration batch/job, which reads \
+         the label of the Jobs: move it to .spec.jobTemplate.metadata.labels"
+    )
+)]
+#[case::queue_of_its_jobs(cron_job("", "metadata: {labels: {kueue.x-k8s.io/queue-name: gpu}},"), None)]
+#[case::queue_of_both(
+    labeled("labels: {kueue.x-k8s.io/queue-name: gpu}")
+        .replace("template: {", "template: {metadata: {labels: {kueue.x-k8s.io/queue-name: gpu}}, "),
+    None
 )]
 #[case::read_from_the_job(labeled("labels: {kueue.x-k8s.io/queue-name: q}"), None)]
 #[case::restart_policy(

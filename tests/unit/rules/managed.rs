@@ -101,6 +101,10 @@ fn nothing_is_managed_when_termination_is_disabled() {
 #[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent keeps running: a port-forward is required", "daprd keeps running: "])]
 #[case::by_annotation(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), &["sql keeps running"])]
 #[case::no_entry(pod(with_sidecars("log"), &["train", "log"]), &["log is not terminated: the catalog has no entry \"log\""])]
+#[case::misspelled_entry(
+    pod(with_sidecars("log=fluent-bitt"), &["train", "log"]),
+    &["log is not terminated: the catalog has no entry \"fluent-bitt\": did you mean fluent-bit?"]
+)]
 #[case::unknown_entry(pod(with_sidecars("log=nope"), &["train", "log"]), &["log is not terminated: the catalog has no entry \"nope\""])]
 fn sidecars_that_keep_running_cause_a_warning(#[case] pod: Value, #[case] warnings: &[&str]) {
     let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };

@@ -24,23 +24,27 @@ const VOLCANO_JOB: &str = "Job";
 /// Policy by which the launcher is created when all workers are ready.
 const AFTER_WORKERS: &str = "WaitForWorkersReady";
 
-/// How to fix a gang that contains a launcher that is created later.
-const FIX_LAUNCHER: &str =
-    "set runPolicy.schedulingPolicy.minAvailable to the number of workers, or launcherCreationPolicy to AtStartup";
+/// Field of the operators of Kubeflow with the minimum of a gang.
+const MIN_AVAILABLE: &str = "/spec/runPolicy/schedulingPolicy/minAvailable";
+/// Field of the operators of Kubeflow with the resources of a gang.
+const MIN_RESOURCES: &str = "/spec/runPolicy/schedulingPolicy/minResources";
 
 /// TR010: the workers wait for a launcher that is created after them.
 pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    let is_late =
-        workload.raw.get("spec").and_then(|spec| json::text(spec, "launcherCreationPolicy")) == Some(AFTER_WORKERS);
+    let is_late = workload.document.value.get("spec").and_then(|spec| json::text(spec, "launcherCreationPolicy"))
+        == Some(AFTER_WORKERS);
     let workers = workload.roles.iter().find(|role| role.name == WORKER);
     let Some((worker, workers)) = workers.and_then(|worker| Some((worker, worker.replicas?))) else { return };
     if !is_late || role.name != LAUNCHER {
         return;
     }
     let policy = workload.scheduling_policy("minAvailable").and_then(Value::as_u64);
-    let by_group = workload.objects.group(worker.original).and_then(|(_, group)| group.min_members);
-    let reason = match policy.or(by_group) {
+    let policy = policy.map(|minimum| (minimum, workload.field(MIN_AVAILABLE)));
+    let group = || workload.objects.group(worker.original);
+    let by_group = || group().and_then(|(_, group)| group.minimum.clone());
+    let (minimum, field) = policy.or_else(by_group).unzip();
+    let reason = match minimum {
         Some(minimum) if minimum > workers => {
             format!("the gang needs {minimum} pods, but only {workers} workers exist")
         }
@@ -51,9 +55,11 @@ pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut Findin
         }
         _ => return,
     };
-    let severity = if policy.or(by_group).is_some() { Severity::Error } else { Severity::Warning };
+    let severity = if minimum.is_some() { Severity::Error } else { Severity::Warning };
+    // Without a minimum, the policy of the launcher is the field to change.
+    let field = field.unwrap_or_else(|| workload.field("/spec/launcherCreationPolicy"));
     let message = format!("{reason} before the launcher is created, which waits for the workers ({AFTER_WORKERS})");
-    findings.push_with_fix(severity, "/spec", message, FIX_LAUNCHER);
+    findings.push_at(severity, field, message);
 }
 
 /// TR011: a gang needs more pods than the job has.
@@ -61,33 +67,40 @@ pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut Find
     let Some((workload, role)) = context.workload() else { return };
     let Some(pods) = WorkloadManifest::pods(workload.roles.iter()) else { return };
     let is_first = workload.roles.first().is_some_and(|first| first.name == role.name);
-    let by_task = || workload.raw.get("spec")?.get("minAvailable").filter(|_| workload.kind() == VOLCANO_JOB);
-    let own = workload.scheduling_policy("minAvailable").or_else(by_task).and_then(Value::as_u64);
-    if let Some(minimum) = own.filter(|minimum| *minimum > pods && is_first) {
-        findings.push("/spec", format!("minAvailable is {minimum}, but the job has {pods} pods: none starts"));
+    let by_task =
+        || workload.document.value.get("spec")?.get("minAvailable").filter(|_| workload.kind() == VOLCANO_JOB);
+    let by_policy = workload.scheduling_policy("minAvailable").map(|minimum| (MIN_AVAILABLE, minimum));
+    let own = by_policy.or_else(|| Some(("/spec/minAvailable", by_task()?)));
+    let own = own.and_then(|(field, minimum)| Some((field, minimum.as_u64()?)));
+    if let Some((field, minimum)) = own.filter(|(_, minimum)| *minimum > pods && is_first) {
+        let message = format!("minAvailable is {minimum}, but the job has {pods} pods: none starts");
+        findings.push_at(Severity::Error, workload.field(field), message);
         return;
     }
     let Some((name, group)) = workload.objects.group(role.original) else { return };
     let members = members(workload, role.original);
     let is_first = members.first().is_some_and(|first| first.name == role.name);
     let Some(members) = WorkloadManifest::pods(members.into_iter()).filter(|_| is_first) else { return };
-    if let Some(minimum) = group.min_members.filter(|minimum| *minimum > members) {
+    if let Some((minimum, field)) = group.minimum.as_ref().filter(|(minimum, _)| *minimum > members) {
         // Pods of other workloads may be members too.
         let message = format!("PodGroup {name} requires {minimum} pods, but the job has {members}: none starts");
-        findings.push_as(Severity::Warning, "/metadata", message);
+        findings.push_at(Severity::Warning, field.clone(), message);
     }
 }
 
 /// TR012: the reserved resources do not contain the devices that trainmesh adds.
 pub(crate) fn unreserved_devices(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    let by_policy =
-        || Some(("schedulingPolicy".to_owned(), resource_names(workload.scheduling_policy("minResources"))?));
+    let by_policy = || {
+        let reserved = resource_names(workload.scheduling_policy("minResources"))?;
+        Some(("schedulingPolicy".to_owned(), reserved, workload.field(MIN_RESOURCES)))
+    };
     let by_group = || {
         let (name, group) = workload.objects.group(role.original)?;
-        Some((format!("PodGroup {name}"), group.min_resources.clone()?))
+        let (reserved, field) = group.reserved.clone()?;
+        Some((format!("PodGroup {name}"), reserved, field))
     };
-    let Some((owner, reserved)) = by_policy().or_else(by_group) else { return };
+    let Some((owner, reserved, field)) = by_policy().or_else(by_group) else { return };
     let requests = |pod: Pod<'_>| pod.raw().get("spec").map(Requests::from_pod_spec).unwrap_or_default();
     let (before, after) = (requests(role.original), requests(role.patched));
     let added = after.excess_over(&before);
@@ -95,7 +108,7 @@ pub(crate) fn unreserved_devices(context: &CheckContext<'_>, findings: &mut Find
         added.devices().map(|(name, _)| name).filter(|name| !reserved.iter().any(|known| known == name)).collect();
     if !missing.is_empty() {
         let message = format!("minResources of {owner} does not reserve {}, which trainmesh adds", join_names(missing));
-        findings.push("/spec", message);
+        findings.push_at(Severity::Info, field, message);
     }
 }
 
@@ -209,6 +222,6 @@ fn priority_class(pod: Pod<'_>) -> &str {
 
 /// Returns true if the manifest has a scheduling policy, so that its author expects a gang.
 fn has_policy(workload: &WorkloadManifest<'_>) -> bool {
-    let policy = workload.raw.get("spec").and_then(|spec| spec.get("runPolicy")?.get("schedulingPolicy"));
+    let policy = workload.document.value.get("spec").and_then(|spec| spec.get("runPolicy")?.get("schedulingPolicy"));
     policy.and_then(Value::as_object).is_some_and(|policy| !policy.is_empty())
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{RolePods, WorkloadManifest};
+use crate::finding::Severity;
 use crate::json;
 use crate::lint::context::CheckContext;
 use crate::lint::sink::FindingSink;
@@ -19,17 +20,18 @@ pub(crate) fn never_restarted(context: &CheckContext<'_>, findings: &mut Finding
     if !role.is_rank() {
         return;
     }
-    let (Some(path), Some(reason)) = (role.checkpoints(), final_failure(workload, role)) else { return };
-    findings.push(
-        "/spec/restartPolicy",
-        format!("{reason}: the job fails with its first rank, although it writes checkpoints to {path}"),
-    );
+    let (Some(path), Some((field, reason))) = (role.checkpoints(), final_failure(workload, role)) else { return };
+    let message = format!("{reason}: the job fails with its first rank, although it writes checkpoints to {path}");
+    match field {
+        Some(pointer) => findings.push_at(Severity::Warning, workload.field(&pointer), message),
+        None => findings.push("/spec/restartPolicy", message),
+    }
 }
 
 /// TR006: the restart policy of a pod template, which that of the replica spec replaces.
 pub(crate) fn overridden_policy(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    let Some(replica) = replica_spec(workload, role) else { return };
+    let Some((_, replica)) = replica_spec(workload, role) else { return };
     let template = replica.get("template").and_then(|template| json::text(template.get("spec")?, "restartPolicy"));
     let policy = role.original.restart_policy().to_string();
     if let Some(own) = template.filter(|own| *own != policy) {
@@ -38,23 +40,28 @@ pub(crate) fn overridden_policy(context: &CheckContext<'_>, findings: &mut Findi
     }
 }
 
-/// Returns the setting by which the first failure of a rank fails the job.
-fn final_failure(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<String> {
-    let spec = workload.raw.get("spec")?;
+/// Returns the setting by which the first failure of a rank fails the job, and its JSON pointer in the job unless it is the restart
+/// policy of the pod.
+fn final_failure(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<(Option<String>, String)> {
+    let spec = workload.document.value.get("spec")?;
     let is_never = role.original.restart_policy() == RestartPolicy::Never;
-    if let Some(replica) = replica_spec(workload, role) {
-        let by_operator = json::text(replica, "restartPolicy") == Some("ExitCode");
-        return (is_never && !by_operator).then(|| "restartPolicy: Never".to_owned());
+    if let Some((pointer, replica)) = replica_spec(workload, role) {
+        let policy = json::text(replica, "restartPolicy");
+        let field = policy.map(|_| format!("{pointer}/restartPolicy"));
+        return (is_never && policy != Some("ExitCode")).then(|| (field, "restartPolicy: Never".to_owned()));
     }
     let has_no_retries = |job: &Value| job.get("backoffLimit").and_then(Value::as_u64) == Some(0);
-    match (workload.kind(), json::text(workload.raw, "apiVersion")?) {
-        ("Job", "batch/v1") => has_no_retries(spec).then(|| "backoffLimit: 0".to_owned()),
+    match (workload.kind(), json::text(&workload.document.value, "apiVersion")?) {
+        ("Job", "batch/v1") => {
+            has_no_retries(spec).then(|| (Some("/spec/backoffLimit".to_owned()), "backoffLimit: 0".to_owned()))
+        }
         ("JobSet", _) => {
-            let jobs = json::items(spec, "replicatedJobs");
-            let job = jobs.filter(|job| json::text(job, "name") == Some(role.name)).find_map(|job| job.get("template"));
+            let mut jobs = json::items(spec, "replicatedJobs").enumerate();
+            let (index, job) = jobs.find(|(_, job)| json::text(job, "name") == Some(role.name))?;
             let has_restarts = spec.get("failurePolicy").is_some_and(Value::is_object);
-            let is_final = !has_restarts && job.and_then(|job| job.get("spec")).is_some_and(has_no_retries);
-            is_final.then(|| "backoffLimit: 0 without a failurePolicy".to_owned())
+            let is_final = !has_restarts && job.pointer("/template/spec").is_some_and(has_no_retries);
+            let field = format!("/spec/replicatedJobs/{index}/template/spec/backoffLimit");
+            is_final.then(|| (Some(field), "backoffLimit: 0 without a failurePolicy".to_owned()))
         }
         ("Job", api_version) if api_version.starts_with("batch.volcano.sh/") => {
             let task = json::items(spec, "tasks").find(|task| json::text(task, "name") == Some(role.name));
@@ -62,17 +69,18 @@ fn final_failure(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option
                 [Some(spec), task].into_iter().flatten().flat_map(|value| json::items(value, "policies"));
             let restarts =
                 policies.any(|policy| json::text(policy, "action").is_some_and(|it| it.starts_with(RESTART)));
-            (is_never && !restarts).then(|| "restartPolicy: Never without a policy that restarts".to_owned())
+            (is_never && !restarts).then(|| (None, "restartPolicy: Never without a policy that restarts".to_owned()))
         }
         _ => None,
     }
 }
 
-/// Returns the replica spec of `role` in a job of Kubeflow.
-fn replica_spec<'a>(workload: &WorkloadManifest<'a>, role: &RolePods<'_>) -> Option<&'a Value> {
-    json::text(workload.raw, "apiVersion").filter(|version| version.starts_with(KUBEFLOW))?;
-    let spec = workload.raw.get("spec")?.as_object()?;
-    let (_, specs) = spec.iter().find(|(key, _)| key.ends_with("ReplicaSpecs"))?;
+/// Returns the replica spec of `role` in a job of Kubeflow, with its JSON pointer.
+fn replica_spec<'a>(workload: &WorkloadManifest<'a>, role: &RolePods<'_>) -> Option<(String, &'a Value)> {
+    json::text(&workload.document.value, "apiVersion").filter(|version| version.starts_with(KUBEFLOW))?;
+    let spec = workload.document.value.get("spec")?.as_object()?;
+    let (key, specs) = spec.iter().find(|(key, _)| key.ends_with("ReplicaSpecs"))?;
     let mut roles = specs.as_object()?.iter();
-    roles.find(|(name, _)| name.eq_ignore_ascii_case(role.name)).map(|(_, spec)| spec)
+    let (name, spec) = roles.find(|(name, _)| name.eq_ignore_ascii_case(role.name))?;
+    Some((format!("/spec/{key}/{name}"), spec))
 }

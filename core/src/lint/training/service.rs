@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Agent, RolePods, WorkloadManifest};
+use crate::finding::Severity;
 use crate::lint::context::CheckContext;
 use crate::lint::namespace_objects::{ServiceManifest, ServicePort};
 use crate::lint::sink::FindingSink;
@@ -15,6 +16,8 @@ pub(super) const ENDPOINT: &str = "PET_RDZV_ENDPOINT";
 const ADDRESS: &str = "MASTER_ADDR";
 /// Variable with its port.
 const PORT: &str = "MASTER_PORT";
+/// Field of the operators of Kubeflow with the backend, from which they set the variables.
+const ELASTIC_BACKEND: &str = "/spec/elasticPolicy/rdzvBackend";
 /// Parts of the keys of labels with which operators number the pods of a role. Only the pod of replica 0 is known.
 const NUMBERING: [&str; 3] = ["index", "pod-name", "rank"];
 /// Backends that use version 2 of etcd's API.
@@ -40,7 +43,10 @@ pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>
 pub(crate) fn store_without_v2(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
     for agent in role.agents() {
-        if let Some(message) = without_v2(workload, &agent) {
+        let Some(message) = without_v2(workload, &agent) else { continue };
+        if workload.document.value.pointer(ELASTIC_BACKEND).is_some() {
+            findings.push_at(Severity::Error, workload.field(ELASTIC_BACKEND), message);
+        } else {
             findings.push(agent.field(ENDPOINT), message);
         }
     }

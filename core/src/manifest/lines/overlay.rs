@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::part::Part;
-use super::{Document, DocumentText, Template, follow_all, of_role, templates, tokens, trainjob};
+use super::{Document, DocumentText, Template, child, follow_all, of_role, templates, tokens, trainjob};
 use crate::yaml::{Lines, Node};
 
 /// Changes of kustomizations to an object of their resources.
@@ -51,6 +51,19 @@ impl Document {
             Some((Arc::clone(&patch.source), patch.text.line(node)))
         });
         Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
+    }
+
+    /// Returns the file and line of the field at `pointer`, a JSON pointer, of the object itself, or of the closest field around it. A
+    /// patch of a kustomization that contains the field takes precedence over the file of the object.
+    #[must_use]
+    pub fn object_position(&self, pointer: &str) -> (Arc<str>, u64) {
+        let patches = self.overlay.as_deref().map(|overlay| overlay.patches.as_slice()).unwrap_or_default();
+        let in_patch = patches.iter().find_map(|patch| {
+            let object = patch.text.own_object()?;
+            let node = tokens(pointer).try_fold(object, |node, token| child(node, &token))?;
+            Some((Arc::clone(&patch.source), patch.text.line(node)))
+        });
+        in_patch.unwrap_or_else(|| (Arc::clone(&self.source), self.pointer_line(pointer)))
     }
 }
 

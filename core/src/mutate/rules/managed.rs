@@ -5,13 +5,15 @@ use super::{RuleContext, RuleDecision, label_pointer};
 use crate::keys;
 use crate::lifecycle::{BlockedReason, BlockedSidecar, PodSidecars, pod_sidecars};
 use crate::mutate::{Plan, Reason, Verdict};
+use crate::pod::Container;
+use crate::rule::Note;
 
 /// Value of the label [`keys::MANAGED`].
 pub(in crate::mutate) const MANAGED: &str = "true";
 /// Prefix of warnings.
 const PREFIX: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.
-const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
+pub(crate) const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     let settings = &context.snapshot.config.termination;
@@ -39,7 +41,9 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         };
     }
     let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));
-    let notes = blocked.iter().map(described);
+    let pointer =
+        |name: &str| context.pod.containers().find(|container| container.name() == name).map(Container::pointer);
+    let notes = blocked.iter().map(|sidecar| Note { text: described(sidecar), field: pointer(&sidecar.name) });
     let decision = RuleDecision::new(Verdict::Refused, Reason::SidecarNotTerminated);
     warnings.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }

@@ -2,28 +2,10 @@
 //! that Kueue must manage the job.
 
 use super::super::RuleDecision;
-use crate::gang::NamedQueue;
+use crate::gang::{NamedQueue, kueue_integration};
 use crate::keys::KUEUE_QUEUE;
 use crate::mutate::Reason;
 use crate::workload::PodIdentity;
-
-/// Entries of `integrations.frameworks` in Kueue's configuration, by API group and kind (kubernetes-sigs/kueue 0.19,
-/// `apis/config/v1beta2`).
-const INTEGRATIONS: [(&str, &str, &str); 13] = [
-    ("batch", "Job", "batch/job"),
-    ("jobset.x-k8s.io", "JobSet", "jobset.x-k8s.io/jobset"),
-    ("trainer.kubeflow.org", "TrainJob", "trainer.kubeflow.org/trainjob"),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "leaderworkerset.x-k8s.io/leaderworkerset"),
-    ("ray.io", "RayCluster", "ray.io/raycluster"),
-    ("ray.io", "RayJob", "ray.io/rayjob"),
-    ("kubeflow.org", "MPIJob", "kubeflow.org/mpijob"),
-    ("kubeflow.org", "PyTorchJob", "kubeflow.org/pytorchjob"),
-    ("kubeflow.org", "TFJob", "kubeflow.org/tfjob"),
-    ("kubeflow.org", "XGBoostJob", "kubeflow.org/xgboostjob"),
-    ("kubeflow.org", "PaddleJob", "kubeflow.org/paddlejob"),
-    ("kubeflow.org", "JAXJob", "kubeflow.org/jaxjob"),
-    ("workload.codeflare.dev", "AppWrapper", "workload.codeflare.dev/appwrapper"),
-];
 
 /// Kinds whose objects another object may create, with what applies then: the label of a queue belongs to that object.
 const CREATED: [(&str, &str); 2] =
@@ -39,8 +21,8 @@ pub(super) fn leave_queued() -> RuleDecision {
 pub(super) fn decide(member: PodIdentity<'_>, queue: Option<NamedQueue<'_>>) -> RuleDecision {
     let kind = member.kind;
     let decision = RuleDecision::skipped(Reason::GangLeftToKueue);
-    let of_queue = queue.and_then(|queue| integration(queue.group, queue.kind));
-    let Some(integration) = of_queue.or_else(|| integration(kind.group, kind.kind)) else {
+    let of_queue = queue.and_then(|queue| kueue_integration(queue.group, queue.kind));
+    let Some(integration) = of_queue.or_else(|| kueue_integration(kind.group, kind.kind)) else {
         let warning = format!("gang kueue: Kueue has no integration for {}", kind.kind);
         return decision.with_detail(format!("it has no integration for {}", kind.kind)).with_warning(warning);
     };
@@ -54,10 +36,4 @@ pub(super) fn decide(member: PodIdentity<'_>, queue: Option<NamedQueue<'_>>) -> 
     decision
         .with_detail(format!("enable its integration {integration}{exception}, and label the job {KUEUE_QUEUE}"))
         .with_warning(warning)
-}
-
-/// Returns the integration for objects of this kind.
-fn integration(group: &str, kind: &str) -> Option<&'static str> {
-    let found = INTEGRATIONS.iter().find(|(known, name, _)| *known == group && *name == kind);
-    found.map(|(_, _, integration)| *integration)
 }

@@ -1,0 +1,72 @@
+//! Labels with a queue of Kueue that are not on the job: Kueue ignores those of the pods and of other objects that the job creates
+//! (kubernetes-sigs/kueue, `pkg/controller/jobs/pod/pod_webhook.go`: the pods of an enabled integration are not managed).
+
+use serde_json::Value;
+
+use crate::config::LintSettings;
+use crate::gang::kueue_integration;
+use crate::json;
+use crate::keys::KUEUE_QUEUE;
+use crate::lint::MISPLACED_KEYS;
+use crate::manifest::{Document, DocumentWarning};
+use crate::workload::kueue_queue;
+
+/// Kinds that pass the label to other objects which Kueue manages, or that contain such objects.
+const PASSED_ON: [&str; 2] = ["LeaderWorkerSet", "AppWrapper"];
+/// Maximum number of warnings. More only repeat the same mistake.
+const MAX_WARNINGS: usize = 20;
+
+/// Returns a warning of TR006 for each such label in `document`, of this `kind`, unless the job itself is in a queue.
+pub(super) fn warnings(
+    document: &Document,
+    kind: &str,
+    namespace: &str,
+    settings: &LintSettings,
+) -> Vec<DocumentWarning> {
+    let is_cron_job = kind == "CronJob";
+    let api_version = json::text(&document.value, "apiVersion").unwrap_or_default();
+    let (group, _) = api_version.split_once('/').unwrap_or_default();
+    let integration = kueue_integration(group, if is_cron_job { "Job" } else { kind });
+    let Some(integration) = integration.filter(|_| !PASSED_ON.contains(&kind) && settings.warns(MISPLACED_KEYS)) else {
+        return Vec::new();
+    };
+    if kueue_queue(&document.value).is_some() {
+        return Vec::new();
+    }
+    let (owner, target) = if is_cron_job { ("Jobs", ".spec.jobTemplate") } else { (kind, "") };
+    let name = super::name_of(document);
+    let mut paths = Vec::new();
+    collect(&document.value, "", &mut paths);
+    let warning = |path: String| DocumentWarning {
+        source: document.source.clone(),
+        document: document.document,
+        line: document.path_line(&format!("{path}[{KUEUE_QUEUE}]")),
+        check: Some(MISPLACED_KEYS.code()),
+        message: format!(
+            "{kind} {namespace}/{name}: {KUEUE_QUEUE} has no effect in {path} with Kueue's integration {integration}, which reads the \
+             label of the {owner}: move it to {target}.metadata.labels"
+        ),
+    };
+    paths.into_iter().take(MAX_WARNINGS).map(warning).collect()
+}
+
+/// Collects the paths of the labels in `value` that contain a queue. The depth of a document is limited.
+fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let queue = fields.get("metadata").and_then(|metadata| metadata.get("labels")?.get(KUEUE_QUEUE)?.as_str());
+            if queue.is_some_and(|queue| !queue.is_empty()) {
+                found.push(format!("{path}.metadata.labels"));
+            }
+            for (key, item) in fields.iter().filter(|(key, _)| *key != "status") {
+                collect(item, &format!("{path}.{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect(item, &format!("{path}[{index}]"), found);
+            }
+        }
+        _ => {}
+    }
+}
