@@ -42,7 +42,7 @@ pub fn format(duration: Duration) -> String {
     }
 }
 
-/// Formats a duration for [`parse_with_days`]: as [`format`], but whole days, hours and minutes in these units.
+/// Formats a duration for [`parse_with_days`]: as [`format()`], but whole days, hours and minutes in these units.
 #[must_use]
 pub fn format_with_days(duration: Duration) -> String {
     let seconds = duration.as_secs();
