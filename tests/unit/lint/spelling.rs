@@ -10,7 +10,7 @@ use trainmesh_core::preview::{DocumentPreview, ManifestContext, PodReport, Previ
 
 /// Where a label is set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum Location {
     PodTemplate,
     BarePod,
     NamespaceDocument,
@@ -18,8 +18,13 @@ enum Place {
     Workload,
 }
 
-const PLACES: [Place; 5] =
-    [Place::PodTemplate, Place::BarePod, Place::NamespaceDocument, Place::NamespaceFlag, Place::Workload];
+const PLACES: [Location; 5] = [
+    Location::PodTemplate,
+    Location::BarePod,
+    Location::NamespaceDocument,
+    Location::NamespaceFlag,
+    Location::Workload,
+];
 
 /// Returns the labels with valid values, and whether they are those of pods, of namespaces, or of both.
 fn labels() -> Vec<(&'static str, &'static str, bool, bool)> {
@@ -47,28 +52,28 @@ fn misspelled(text: &str) -> Vec<String> {
 }
 
 /// Returns everything that lint and preview report about a job or pod with this label.
-fn messages(place: Place, key: &str, value: &str) -> Vec<String> {
+fn messages(place: Location, key: &str, value: &str) -> Vec<String> {
     let labels = json!({key: value});
     let opted_in = json!({"trainmesh.dev/inject": "enabled", "istio-injection": "enabled"});
     let none = json!({});
-    let at = |wanted: Place| if place == wanted { &labels } else { &none };
+    let at = |wanted: Location| if place == wanted { &labels } else { &none };
     let namespaces = |labels: &Value| {
         let mut all: BTreeMap<String, String> = serde_json::from_value(opted_in.clone()).unwrap();
         all.extend(serde_json::from_value::<BTreeMap<String, String>>(labels.clone()).unwrap());
         all
     };
     let spec = json!({"restartPolicy": "Never", "containers": [{"name": "train", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 8}}}]});
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": namespaces(at(Place::NamespaceDocument))}});
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": at(Place::BarePod)}, "spec": spec});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": namespaces(at(Location::NamespaceDocument))}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": at(Location::BarePod)}, "spec": spec});
     let job = json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "a", "labels": at(Place::Workload)},
-        "spec": {"template": {"metadata": {"labels": at(Place::PodTemplate)}, "spec": spec}},
+        "metadata": {"name": "a", "labels": at(Location::Workload)},
+        "spec": {"template": {"metadata": {"labels": at(Location::PodTemplate)}, "spec": spec}},
     });
-    let workload = if place == Place::BarePod { pod } else { job };
+    let workload = if place == Location::BarePod { pod } else { job };
     let documents = [namespace, workload].map(|value| Document::generated("a.yaml", value));
-    let mut context = ManifestContext::new((place == Place::NamespaceFlag).then(|| namespaces(&labels)));
+    let mut context = ManifestContext::new((place == Location::NamespaceFlag).then(|| namespaces(&labels)));
     for document in &documents {
         context.add(document, "team");
     }
@@ -95,8 +100,11 @@ fn findings(preview: &Preview, report: &PodReport) -> Vec<String> {
 fn misspelled_values_are_reported_with_the_value_that_was_meant() {
     for (key, value, of_pods, of_namespaces) in labels() {
         for place in PLACES {
-            let is_valid_place =
-                if matches!(place, Place::NamespaceDocument | Place::NamespaceFlag) { of_namespaces } else { of_pods };
+            let is_valid_place = if matches!(place, Location::NamespaceDocument | Location::NamespaceFlag) {
+                of_namespaces
+            } else {
+                of_pods
+            };
             for wrong in misspelled(value).into_iter().filter(|_| is_valid_place) {
                 let found = messages(place, key, &wrong);
                 let hint = format!("did you mean {value}?");
@@ -114,8 +122,11 @@ fn misspelled_values_are_reported_with_the_value_that_was_meant() {
 fn misspelled_keys_are_reported_with_the_key_that_was_meant() {
     for (key, value, of_pods, of_namespaces) in labels() {
         for place in PLACES {
-            let is_valid_place =
-                if matches!(place, Place::NamespaceDocument | Place::NamespaceFlag) { of_namespaces } else { of_pods };
+            let is_valid_place = if matches!(place, Location::NamespaceDocument | Location::NamespaceFlag) {
+                of_namespaces
+            } else {
+                of_pods
+            };
             let name = key.strip_prefix("trainmesh.dev/").unwrap();
             for wrong in misspelled(name).into_iter().filter(|_| is_valid_place) {
                 let found = messages(place, &format!("trainmesh.dev/{wrong}"), value);
