@@ -86,13 +86,19 @@ spec:
               protocol: TCP
           startupProbe:
             httpGet: {path: /healthz, port: admin}
-            {{- toYaml $values.startupProbe | nindent 12 }}
+            {{- with $values.startupProbe }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
           livenessProbe:
             httpGet: {path: /healthz, port: admin}
-            {{- toYaml $values.livenessProbe | nindent 12 }}
+            {{- with $values.livenessProbe }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
           readinessProbe:
             httpGet: {path: /readyz, port: admin}
-            {{- toYaml $values.readinessProbe | nindent 12 }}
+            {{- with $values.readinessProbe }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
           resources:
             {{- toYaml $values.resources | nindent 12 }}
           securityContext:

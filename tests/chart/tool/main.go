@@ -4,6 +4,7 @@
 //	tool values-schema CHART CONFIG  prints values.schema.json
 //	tool objects [-bare]           the objects on standard input, normalized so that two lists can be compared
 //	tool gitops-values             the chart values of an Application of Argo CD or a HelmRelease of Flux on standard input
+//	tool null-values CHART         for each value of a chart, a line with values in which it is null
 //	tool kustomize OUT             Helm's output on standard input as files of a kustomization
 package main
 
@@ -35,6 +36,8 @@ func run(arguments []string) error {
 		return objects(os.Stdin, os.Stdout, true)
 	case command == "gitops-values" && len(arguments) == 0:
 		return gitopsValues(os.Stdin, os.Stdout)
+	case command == "null-values" && len(arguments) == 1:
+		return nullValues(os.Stdout, arguments[0])
 	case command == "kustomize" && len(arguments) == 1:
 		return kustomize(os.Stdin, arguments[0])
 	}

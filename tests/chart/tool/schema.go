@@ -16,6 +16,7 @@ import (
 var nullable = []string{
 	".webhook.replicas", ".webhook.resources.limits", ".webhook.resources.requests",
 	".controller.replicas", ".controller.resources.limits", ".controller.resources.requests",
+	".podSecurityContext.seccompProfile",
 }
 
 // threshold matches a number that the chart's values replace, as the template of the alerts does.
