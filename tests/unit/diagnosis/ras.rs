@@ -5,7 +5,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{
     ClusterSnapshot, DiagnosisReport, LogName, LogReader, MAX_RAS_RESPONSE, RasError, RasReport, RasResult, RasTarget,
-    Selection, diagnose, ras_targets,
+    Recovers, Selection, diagnose, ras_targets,
 };
 
 use super::objects::{NOW, rank, with};
@@ -130,6 +130,20 @@ fn states(#[case] field: &str, #[case] code: i64, #[case] expected: &[&str]) {
     check([&one, &one], expected);
 }
 
+/// Returns a rank that reports an error.
+fn failed() -> Value {
+    with(state(1, 9), json!({"status": {"async_error": 6}}))
+}
+
+#[rstest]
+#[case::unresponsive(&report(&[state(0, 9)], &[missing(1, true, true)]), "RankUnresponsive unknown")]
+#[case::error(&report(&[state(0, 9), failed()], &[]), "CommunicatorFailed unknown")]
+#[case::behind(&report(&[state(0, 9), state(1, 8)], &[]), "RankBehind unknown")]
+fn recoveries(#[case] same: &str, #[case] expected: &str) {
+    let found = diagnose_polls([same, same], &[]).diagnoses.remove(0);
+    assert_eq!(format!("{} {}", found.code.code(), found.recovery.recovers().name()), expected);
+}
+
 #[test]
 fn a_healthy_report_does_not_explain_a_timeout() {
     let healthy = report(&[state(0, 9), state(1, 9)], &[]);
@@ -138,6 +152,7 @@ fn a_healthy_report_does_not_explain_a_timeout() {
     let found = diagnose_polls([&healthy, &healthy], &[("llama-master-0", log)]);
     let codes: Vec<&str> = found.diagnoses.iter().map(|found| found.code.code()).collect();
     assert_eq!(codes, ["CollectiveTimeout", "RasInconclusive"]);
+    assert_eq!(found.diagnoses[1].recovery.recovers(), Recovers::Unknown);
     let stalled = report(&[state(0, 9), state(1, 8)], &[]);
     let found = diagnose_polls([&stalled, &stalled], &[("llama-master-0", log)]);
     let codes: Vec<&str> = found.diagnoses.iter().map(|found| found.code.code()).collect();

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{
-    ClusterSnapshot, DiagnosisReport, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, MAX_LOGS, Selection,
-    SnapshotError, diagnose,
+    ClusterSnapshot, Diagnosis, DiagnosisReport, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, MAX_LOGS,
+    Selection, SnapshotError, diagnose,
 };
 
 use super::objects::{NOW, START, ago, rank, with};
@@ -48,6 +48,12 @@ fn report_of(pods: &[Value], logs: Vec<trainmesh_core::diagnosis::ContainerLog>)
 fn short(report: &DiagnosisReport) -> Vec<String> {
     let short = report.diagnoses.iter().map(|found| format!("{} {}", found.code.code(), found.finding.message));
     short.collect()
+}
+
+/// Returns the findings in short form: their codes, and the answers whether the problem disappears by itself.
+fn with_recovery(report: &DiagnosisReport) -> Vec<String> {
+    let short = |found: &Diagnosis| format!("{} {}", found.code.code(), found.recovery.recovers().name());
+    report.diagnoses.iter().map(short).collect()
 }
 
 /// Checks the findings about pods that request RDMA.
@@ -179,46 +185,62 @@ fn versions(#[case] logs: &[&str], #[case] expected: &[&str]) {
 }
 
 #[rstest]
-#[case::interface("Bootstrap : no socket interface found", Some("NoSocketInterface"))]
-#[case::socket("NET/Socket : no interface found", Some("NoSocketInterface"))]
-#[case::listening("NET/Socket : No usable listening interface found", Some("NoSocketInterface"))]
-#[case::ip("NET/IB : No IP interface found.", Some("NoSocketInterface"))]
-#[case::memory("Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", Some("LockedMemoryTooSmall"))]
-#[case::queue("Call to ibv_create_qp failed with error Cannot allocate memory", Some("LockedMemoryTooSmall"))]
+#[case::interface("Bootstrap : no socket interface found", Some("NoSocketInterface no"))]
+#[case::socket("NET/Socket : no interface found", Some("NoSocketInterface no"))]
+#[case::listening("NET/Socket : No usable listening interface found", Some("NoSocketInterface no"))]
+#[case::ip("NET/IB : No IP interface found.", Some("NoSocketInterface no"))]
+#[case::memory("Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", Some("LockedMemoryTooSmall no"))]
+#[case::queue("Call to ibv_create_qp failed with error Cannot allocate memory", Some("LockedMemoryTooSmall no"))]
 #[case::completion_queue(
     "Call to ibv_create_cq failed with error Cannot allocate memory",
-    Some("LockedMemoryTooSmall")
+    Some("LockedMemoryTooSmall no")
 )]
 #[case::no_peer_memory("Call to ibv_reg_mr failed with error Bad address", None)]
-#[case::gid("Call to ibv_modify_qp failed with error Invalid argument", Some("WrongGid"))]
+#[case::gid("Call to ibv_modify_qp failed with error Invalid argument", Some("WrongGid no"))]
 #[case::no_route("Call to ibv_modify_qp failed with error Network is unreachable", None)]
 #[case::retries(
     "NET/IB : Got completion from peer 10.0.0.1<42> with error 12, opcode 0, len 0, vendor err 129",
-    Some("FabricTimeout")
+    Some("FabricTimeout unknown")
 )]
-#[case::status("NET/IB: Got completion from peer 10.0.0.1<42> with status=12 opcode=0", Some("FabricTimeout"))]
+#[case::status("NET/IB: Got completion from peer 10.0.0.1<42> with status=12 opcode=0", Some("FabricTimeout unknown"))]
 #[case::status_name(
     "NET/IB: Got completion from peer 10.0.0.1<42> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0)",
-    Some("FabricTimeout")
+    Some("FabricTimeout unknown")
 )]
 #[case::flushed("NET/IB: Got completion from peer 10.0.0.1<42> with status=5 opcode=0", None)]
-#[case::shared_memory("Error: failed to extend /dev/shm/nccl-AbC to 33030532 bytes", Some("SharedMemoryTooSmall"))]
+#[case::shared_memory("Error: failed to extend /dev/shm/nccl-AbC to 33030532 bytes", Some("SharedMemoryTooSmall no"))]
 #[case::no_space(
     "Error while creating shared memory segment /dev/shm/nccl-AbC, error: No space left on device (28)",
-    Some("SharedMemoryTooSmall")
+    Some("SharedMemoryTooSmall no")
 )]
-#[case::plugin("Failed to initialize any NET plugin", Some("NetPluginMissing"))]
-#[case::duplicate("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000", Some("AcceleratorShared"))]
-#[case::same_device("Multiple Ranks are using the same GPU/Partition.", Some("AcceleratorShared"))]
+#[case::plugin("Failed to initialize any NET plugin", Some("NetPluginMissing no"))]
+#[case::duplicate("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000", Some("AcceleratorShared no"))]
+#[case::same_device("Multiple Ranks are using the same GPU/Partition.", Some("AcceleratorShared no"))]
 #[case::other("Something else", None)]
-fn warnings(#[case] text: &str, #[case] code: Option<&str>) {
-    let codes = |level: &str| {
+fn warnings(#[case] text: &str, #[case] expected: Option<&str>) {
+    let findings = |level: &str| {
         let line = format!("[2026-01-01 11:00:00] a:1:2 [0] file.cc:9 (function) NCCL {level} {text}");
-        let report = report(&pods(2, &json!({"rdma/ib": 8})), &[&line, INFINIBAND]);
-        report.diagnoses.iter().map(|found| found.code.code()).collect::<Vec<_>>()
+        with_recovery(&report(&pods(2, &json!({"rdma/ib": 8})), &[&line, INFINIBAND]))
     };
-    assert_eq!(codes("WARN"), code.into_iter().collect::<Vec<_>>());
-    assert_eq!(codes("INFO"), [""; 0], "NCCL tests what the node supports");
+    assert_eq!(findings("WARN"), expected.into_iter().collect::<Vec<_>>());
+    assert_eq!(findings("INFO"), [""; 0], "NCCL tests what the node supports");
+}
+
+#[rstest]
+#[case::network([INFINIBAND, TCP], "RankOnTcp no")]
+#[case::library([INFINIBAND, &format!("node-1:12:34 [0] NCCL INFO Failed to open libibverbs.so[.1]\n{TCP}")], "LibibverbsMissing no")]
+#[case::copies([INDIRECT, INFINIBAND], "GpuDirectUnused no")]
+#[case::versions(["NCCL version 2.27.7+cuda12.9", "NCCL version 2.21.5+cuda12.4"], "NcclVersionsDiffer no")]
+#[case::timeout([&watchdog("[rank0]:[Rank 0] ", 7), INFINIBAND], "CollectiveTimeout unknown")]
+#[case::peer(["RuntimeError: [pair.cc:534] Connection closed by peer [10.0.0.1]:33177", INFINIBAND], "PeerLost unknown")]
+#[case::no_lines(["loss 3.2", "loss 3.2"], "NcclDebugUnset unknown")]
+fn recoveries(#[case] logs: [&str; 2], #[case] expected: &str) {
+    assert_eq!(with_recovery(&report(&pods(2, &json!({"rdma/ib": 8})), &logs)), [expected]);
+}
+
+#[test]
+fn the_ranks_keep_their_networks() {
+    assert_eq!(with_recovery(&report(&pods(2, &json!({})), &[INFINIBAND, TCP])), ["NetworksDiffer no"]);
 }
 
 #[test]
@@ -400,6 +422,7 @@ fn lines_that_were_not_read_are_no_pause() {
     let logs = [read("team-a_llama-master-0", &steps(60, 30, 0)).finish(), reader.finish()].concat();
     let report = report_of(&pods(2, &json!({})), logs);
     assert_eq!(short(&report), ["RankSilent worker-0 logged last 14 min before the others"]);
+    assert_eq!(with_recovery(&report), ["RankSilent unknown"]);
 }
 
 #[rstest]
