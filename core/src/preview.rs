@@ -235,7 +235,7 @@ fn workload_of(
     roles: &[RolePod],
 ) -> Option<Result<GangWorkload, UnknownGang>> {
     let key = roles.iter().find_map(|role| WorkloadKey::of(Pod::new(&role.pod), manifest.namespace))?;
-    Some(match workload::created_workload(manifest.raw) {
+    Some(match workload::created_workload(manifest.raw, &key.name) {
         Some((kind, raw)) => GangWorkload::from_manifest(&key, kind, &Manifest { raw: &raw, ..*manifest }),
         None => GangWorkload::from_manifest(&key, kind, manifest),
     })

@@ -125,7 +125,17 @@ impl LiveCluster {
     /// Returns the pod of `report` as the cluster would create it.
     pub(super) fn dry_run(&self, report: &PodReport) -> anyhow::Result<Value> {
         let pod = dry_run_pod(&report.original);
-        self.request(live::dry_run(&self.client, &report.namespace, &pod))
+        let (created, without_owner) = self.request(live::dry_run(&self.client, &report.namespace, &pod))?;
+        if without_owner {
+            let PodReport { kind, namespace, name, role, .. } = report;
+            print_note(
+                &mut stderr(ColorChoice::Auto),
+                format_args!(
+                    "{kind} {namespace}/{name} {role}: a webhook of the cluster requires the {kind} to exist; compared without it"
+                ),
+            );
+        }
+        Ok(created)
     }
 
     /// Compares the requests of the workload of `reports` with quotas. `created` contains the results of the dry runs.

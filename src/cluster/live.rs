@@ -97,16 +97,18 @@ pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Op
     Ok(found.map(|found| serde_json::to_value(found).unwrap_or_default()))
 }
 
-/// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks. Creates nothing.
+/// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks, and whether that is without
+/// its owner. Creates nothing.
 ///
-/// The owner of a pod in a preview does not exist yet. Webhooks that read it, such as that of Kueue, reject the pod, which is
-/// then created without it. If that is rejected, too, the error is that of the first attempt.
-pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
+/// The owner of a pod in a preview does not exist yet. If a webhook does not find it, as that of Kueue, the pod is created
+/// without it. If that is rejected, too, the error is that of the first attempt.
+pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<(Value, bool), LiveError> {
     match (create_dry(client, namespace, pod).await, without_owners(pod)) {
-        (Err(LiveError::Bounded(error)), Some(pod)) if error.has_status(|_| true) => {
-            create_dry(client, namespace, &pod).await.map_err(|_| error.into())
+        (Err(LiveError::Bounded(error)), Some(pod)) if error.is_not_found() => {
+            let created = create_dry(client, namespace, &pod).await.map_err(|_| error)?;
+            Ok((created, true))
         }
-        (created, _) => created,
+        (created, _) => Ok((created?, false)),
     }
 }
 

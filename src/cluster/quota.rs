@@ -54,7 +54,9 @@ pub type NodeConstraint = Result<Option<Constraint>, String>;
 pub async fn read_nodes(client: &Client) -> NodeConstraint {
     match list(client, ("", "v1", "Node"), None, allocatable).await {
         Ok(nodes) => match largest_nodes(nodes.iter()) {
-            None if !nodes.is_empty() => Err("the nodes have too many different sizes to compare".to_owned()),
+            None if !nodes.is_empty() => {
+                Err("the nodes report no resources, or have too many different sizes to compare".to_owned())
+            }
             nodes => Ok(nodes),
         },
         Err(error) => Err(describe(&error, None).await),

@@ -68,8 +68,7 @@ impl RequestError {
         }
     }
 
-    /// Returns true if the apiserver rejected the request with such a status.
-    pub(super) fn has_status(&self, status: impl Fn(&Status) -> bool) -> bool {
+    fn has_status(&self, status: impl Fn(&Status) -> bool) -> bool {
         matches!(self, Self::Failed { source, .. } if matches!(&**source, kube::Error::Api(found) if status(found)))
     }
 }

@@ -107,14 +107,20 @@ fn file(path: &Path, origin: Origin) -> Option<Source> {
     }
 }
 
-/// Returns the origin of files in `directory`, which may itself belong to the templates of a chart.
+/// Returns the origin of files in `directory`, which may itself belong to a chart.
 fn chart_origin(directory: &Path) -> Origin {
     let absolute = directory.canonicalize().unwrap_or_default();
     let is_templates = |path: &Path| {
         path.file_name().is_some_and(|name| name == TEMPLATES)
             && path.parent().is_some_and(|chart| chart.join(CHART_FILE).is_file())
     };
-    if absolute.ancestors().any(is_templates) { Origin::ChartTemplates } else { Origin::Directory }
+    if absolute.ancestors().any(is_templates) {
+        Origin::ChartTemplates
+    } else if absolute.ancestors().any(|path| path.join(CHART_FILE).is_file()) {
+        Origin::Chart
+    } else {
+        Origin::Directory
+    }
 }
 
 /// Returns the paths in `directory`, sorted.

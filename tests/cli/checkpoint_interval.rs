@@ -12,6 +12,7 @@ const MODEL: [&str; 6] = ["--write-time", "5m", "--mtbf", "24h", "--restart-time
 #[case::steps_longer_than_the_interval(&["--write-time", "1s", "--mtbf", "1h", "--step-time", "1h"], 0, &["Young 1974          1m25s      1       2.34 %"], "")]
 #[case::nodes(&["--write-time", "90s", "--node-mtbf", "264d", "--nodes", "128"], 0, &["MTBF of the job 2d1h"], "")]
 #[case::frequent_failures(&["--write-time", "5m", "--mtbf", "2m"], 0, &["Daly 2003           -          -", "note Daly 2006: the series requires", "No interval helps this job"], "")]
+#[case::many_failures(&["--write-time", "10m30s", "--mtbf", "1h", "--restart-time", "3m"], 0, &["No interval helps this job: write checkpoints faster"], "")]
 #[case::slow_restarts(&["--write-time", "5m", "--mtbf", "24h", "--restart-time", "48h"], 0, &["because its restarts take most of the time: restart faster"], "")]
 #[case::no_write_time(&["--mtbf", "24h"], 2, &[], "--write-time <DURATION>")]
 #[case::no_mtbf(&["--write-time", "5m"], 2, &[], "--mtbf <DURATION>|--node-mtbf <DURATION>")]

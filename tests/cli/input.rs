@@ -157,6 +157,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::named_kustomization("preview -f jobs/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]
 #[case::named_template("lint -f chart/files/template.yaml", 2, &[], "; a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`, and pipe it to `-f -`\n")]
 #[case::templates_of_a_chart("lint -f chart/templates", 0, &["roles: 0"], "skipped 1 file that is not a manifest: 1 Helm template")]
+#[case::files_of_a_chart("lint -f chart/files", 0, &["roles: 0"], "skipped 1 file that is not a manifest: 1 Helm template")]
 #[case::hidden_directory_is_read_if_named("preview -f .github -R", 2, &[], ".github/workflows/ci.yaml: document 1, line")]
 fn files_of_a_repository_that_are_not_manifests_are_skipped(
     #[case] command: &str,

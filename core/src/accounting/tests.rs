@@ -156,7 +156,7 @@ fn check(constraint: &Constraint, replicas: Option<u64>) -> String {
 #[rstest]
 #[case::scope(resource_quota(&json!({"metadata": {"name": "q"}, "spec": {"hard": {"cpu": 1}, "scopes": ["Terminating"]}})))]
 #[case::other_objects(quota(&json!({"count/jobs.batch": 1}), &json!({})))]
-#[case::services(quota(&json!({"services": 1, "services.loadbalancers": 1, "requests.storage": "1Gi"}), &json!({})))]
+#[case::services(quota(&json!({"services": 1, "services.loadbalancers": 1, "requests.storage": "1Gi", "gpu.deviceclass.resource.k8s.io/devices": 8}), &json!({})))]
 #[case::no_limit(limit_range(&json!({"metadata": {"name": "r"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": 3}}]}})))]
 #[case::no_resources(pod_group(&json!({"metadata": {"name": "g"}, "spec": {"minMember": 2}})))]
 #[case::no_nodes(nodes(&[]))]

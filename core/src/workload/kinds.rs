@@ -2,7 +2,7 @@
 
 use super::WorkloadKind;
 
-mod appwrapper;
+pub(super) mod appwrapper;
 mod cronjob;
 mod daemonset;
 mod deployment;

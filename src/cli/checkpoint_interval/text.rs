@@ -43,7 +43,8 @@ pub(super) fn print(out: &mut impl Write, model: &Model, step_time: Option<f64>,
     );
     let advice = match waste > HIGH_WASTE {
         false => "",
-        true if model.without_restart_time().waste(optimum) <= HIGH_WASTE => RESTART_ADVICE,
+        // Restarts take more time than checkpoints and repeated work together.
+        true if model.without_restart_time().waste(optimum) < waste / 2.0 => RESTART_ADVICE,
         true => HIGH_WASTE_ADVICE,
     };
     writeln!(out, "\n{}", layout.wrap(&(text + advice), 0, 0))?;

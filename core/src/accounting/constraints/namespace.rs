@@ -60,7 +60,8 @@ pub(in crate::accounting) fn by_resource(list: &Map<String, Value>) -> Demand {
 
 /// Returns true if pods request the resource, unlike numbers of other objects and storage of volume claims.
 fn is_of_pods(name: &str) -> bool {
-    let is_extended = name.contains('/') && !name.starts_with("count/");
+    let is_claim = name.starts_with("count/") || name.ends_with(".deviceclass.resource.k8s.io/devices");
+    let is_extended = name.contains('/') && !is_claim;
     is_extended || name.starts_with("hugepages-") || matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods")
 }
 

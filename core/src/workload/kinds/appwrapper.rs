@@ -71,6 +71,31 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     Ok(roles)
 }
 
+/// Returns the component whose pods form the gangs of the workload `name`, as the controller creates it, and its kind. A single one
+/// needs no name, which the apiserver may generate.
+pub(in crate::workload) fn gang_component(manifest: &Value, name: &str) -> Option<(&'static WorkloadKind, Value)> {
+    let root = Field::root(manifest);
+    let wrapper = root.get("metadata").get("name").text().ok()?.unwrap_or_default();
+    let components = root.get("spec").get("components").items().ok()?;
+    let gangs = components.iter().filter_map(|component| {
+        let template = component.get("template");
+        let text = |field: &str| template.get(field).text().ok().flatten();
+        let kind = find(text("apiVersion")?, text("kind")?)?;
+        kind.gang.shape.is_some().then_some((kind, component))
+    });
+    let gangs: Vec<(&WorkloadKind, &Field<'_>)> = gangs.collect();
+    let has_name = |component: &Field<'_>| {
+        component.get("template").get("metadata").get("name").value().and_then(Value::as_str) == Some(name)
+    };
+    let (kind, component) = match gangs.as_slice() {
+        [only] => *only,
+        several => *several.iter().find(|(_, component)| has_name(component))?,
+    };
+    let mut object = component.get("template").value()?.clone();
+    inject::inject(&mut object, component, wrapper).ok()?;
+    Some((kind, object))
+}
+
 /// Returns a role name that is unique among the roles of several components.
 fn role_name(component: &str, role: &str) -> String {
     if role == SOLE_ROLE { component.to_owned() } else { format!("{component}/{role}") }
