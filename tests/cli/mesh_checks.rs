@@ -9,6 +9,9 @@ use trainmesh_testing::cli::trainmesh;
 const SIDECARS: &str = "trainmesh.dev/inject=enabled,istio-injection=enabled";
 const AMBIENT: &str = "trainmesh.dev/inject=enabled,istio.io/dataplane-mode=ambient";
 const DIRECT: &str = "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=direct";
+/// The label of istio-aux, with which `mesh.traffic` does not run.
+const ISTIO_AUX: &str =
+    "io.datastrophic/istio-aux=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=disableCapture";
 /// `mesh.traffic` of the configuration selects the mode.
 const CONFIGURED: &str = "mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}";
 /// A label selects the mode.
@@ -186,6 +189,7 @@ spec:
 #[case::direct("FP021", DIRECT, RANGES, job_set("PERMISSIVE"), false)]
 #[case::direct_by_the_configuration("FP021", SIDECARS, CONFIGURED, job_set("PERMISSIVE"), false)]
 #[case::refused_in_ambient("FP021", AMBIENT, CONFIGURED, job_set("PERMISSIVE"), false)]
+#[case::label_of_istio_aux("FP021", ISTIO_AUX, RANGES, job_set("PERMISSIVE"), true)]
 #[case::group_that_direct_skips("FP021", DIRECT, RANGES, group(2), true)]
 #[case::job_that_direct_skips("FP021", DIRECT, WITHOUT_JOBS, indexed_job(2), true)]
 #[case::job_of_one("FP021", DIRECT, WITHOUT_JOBS, indexed_job(1), false)]
@@ -270,6 +274,15 @@ fn different_modes_are_an_error_under_strict_mtls(#[case] mode: &str, #[case] la
         let run = trainmesh(&[&[command, "-f", "-"], labels].concat(), &mpi_job(mode, "", OTHER_MODE));
         assert!(run.stdout.contains(expected), "{command}: {}", run.stdout);
     }
+}
+
+/// A label selects a mode, but the rule is off.
+#[test]
+fn a_mode_without_effect_does_not_silence_fp021() {
+    let config = configuration("mesh: {enabled: false, podCIDRs: [10.244.0.0/16]}");
+    let config = config.path().to_str().unwrap();
+    let run = trainmesh(&["lint", "-f", "-", "--namespace-labels", DIRECT, "--config", config], &job_set("PERMISSIVE"));
+    assert!(run.stdout.contains("FP021 W NCCL and Gloo hang behind Envoy, and mesh.enabled is false"), "{run:#?}");
 }
 
 /// A single pod has no peers: its label does no harm.

@@ -27,8 +27,29 @@ spec:
 ";
 const FINDING: &str = "FP031 E Worker gets eks-efa, but not Master: NCCL hangs";
 
+/// An MPIJob whose launcher is a rank, too, and gets another profile than the workers.
+const MPI_JOB: &str = "\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: llama}
+spec:
+  runLauncherAsWorker: true
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        metadata: {labels: {trainmesh.dev/fabric: ib-shared}}
+        spec: {containers: [{name: mpi, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]}
+    Worker:
+      replicas: 2
+      template:
+        metadata: {labels: {trainmesh.dev/fabric: ib-sriov}}
+        spec: {containers: [{name: mpi, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]}
+";
+
 #[rstest]
 #[case::lint("lint -f - --fabric eks-efa", JOB, 1, &[FINDING])]
+#[case::launcher_with_gpus("lint -f -", MPI_JOB, 1, &["FP031 E Launcher gets ib-shared, but not Worker: NCCL hangs"])]
+#[case::launcher_without_gpus("lint -f -", &MPI_JOB.replacen("nvidia.com/gpu: 8", "cpu: 8", 1), 0, &["E: 0"])]
 #[case::preview("preview -f - --fabric eks-efa", JOB, 0, &[FINDING, "2 roles: "])]
 #[case::both(
     "lint -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge"), 0, &["E: 0"]

@@ -44,6 +44,14 @@ const MESSAGE_IN_AUDIT: &str =
 const FIX_IN_AUDIT: &str = "label the namespace trainmesh.dev/inject: enabled, label the pods sidecar.istio.io/inject: \"false\", or \
                             set their annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges \
                             to \"\"";
+/// Message for a pod of a namespace with the label of istio-aux alone, in which the rule runs for no pod.
+const MESSAGE_IF_AUX: &str =
+    "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/inject=enabled, and select a mesh-traffic mode";
+const FIX_IF_AUX: &str = "label the namespace trainmesh.dev/inject: enabled and trainmesh.dev/mesh-traffic: direct or disableCapture;                           with the label of istio-aux alone, the mode has no effect";
+/// Message for a pod of an installation whose rules about the mesh are off.
+const MESSAGE_IF_OFF: &str =
+    "NCCL and Gloo hang behind Envoy, and mesh.enabled is false: label the pod sidecar.istio.io/inject=false";
+const FIX_IF_OFF: &str = "set mesh.enabled: true in the configuration and select a mode, label the pods sidecar.istio.io/inject:                           \"false\", or set their annotations traffic.sidecar.istio.io/includeInboundPorts and                           includeOutboundIPRanges to \"\"";
 const MESSAGE_IN_AMBIENT: &str =
     "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
 const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
@@ -81,6 +89,10 @@ enum TrafficDecision {
     PeersUnknown,
     /// The rule would change the pod, but for audit mode.
     Audited,
+    /// The rules about the mesh are off, whatever labels select.
+    Off,
+    /// The label of istio-aux opts the namespace in, with which the rule does not run.
+    IstioAux,
     /// A label selects a mode, or the rule has applied one or reports why it has not.
     Applied,
 }
@@ -110,6 +122,10 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
                 findings.push_with_fix(severity, LABEL_FIELD, MESSAGE_IF_LABELED, FIX_IF_OUTSIDE);
             } else if input.is_excluded() {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
+            } else if decision == TrafficDecision::Off {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IF_OFF, FIX_IF_OFF);
+            } else if decision == TrafficDecision::IstioAux {
+                findings.push_with_fix(severity, FIELD, MESSAGE_IF_AUX, FIX_IF_AUX);
             } else if decision == TrafficDecision::Audited {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IN_AUDIT, FIX_IN_AUDIT);
             } else if peers == Peers::Group {
@@ -175,7 +191,12 @@ impl TrafficDecision {
     fn of(input: &LintInput<'_>) -> Self {
         let LintInput { pod, labels, rules, .. } = *input;
         let decisions = || rules.iter().filter(|rule| rule.rule == RuleId::MeshTraffic);
-        if decisions().any(|rule| rule.reason == Reason::PeersUnknown) {
+        let has_reason = |reason: Reason| decisions().any(|rule| rule.reason == reason);
+        if has_reason(Reason::MeshOff) {
+            return Self::Off;
+        } else if has_reason(Reason::IstioAuxNamespace) {
+            return Self::IstioAux;
+        } else if has_reason(Reason::PeersUnknown) {
             return Self::PeersUnknown;
         }
         let label = pod.label(keys::MESH_TRAFFIC).or(labels.get(keys::MESH_TRAFFIC).map(String::as_str));

@@ -145,7 +145,7 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
             findings.push(field, format!("{} {problem}", Location::PodLabel.name()));
         }
     }
-    if [keys::INJECT, keys::ISTIO_AUX].iter().any(|key| labels.contains_key(*key)) || misspells_opt_in(labels) {
+    if labels.contains_key(keys::INJECT) || misspells_opt_in(labels) {
         return;
     }
     for (key, neutral) in SELECTORS {

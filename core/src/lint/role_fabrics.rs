@@ -105,10 +105,11 @@ fn fabric<'a>(role: &DecidedRole<'a>) -> RoleFabric<'a> {
     let Some(decision) = role.rules.iter().find(|rule| rule.rule == RuleId::Fabric) else {
         return RoleFabric::NotNeeded;
     };
-    if workload::identify(role.pod).is_some_and(workload::is_auxiliary_role) {
+    let has_accelerators = || role.pod.containers().any(|container| container.accelerators().is_some());
+    // A launcher with accelerators is a rank, too, as with `runLauncherAsWorker` of an MPIJob.
+    if workload::identify(role.pod).is_some_and(workload::is_auxiliary_role) && !has_accelerators() {
         return RoleFabric::NotNeeded;
     }
-    let has_accelerators = || role.pod.containers().any(|container| container.accelerators().is_some());
     match decision.reason {
         Reason::FabricAdded | Reason::FabricPresent => {
             let detail = decision.detail().unwrap_or_default();

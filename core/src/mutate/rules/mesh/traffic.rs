@@ -39,7 +39,7 @@ const DIRECTIONS: [Direction; 2] = [
 
 pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
-        return RuleDecision::skipped(Reason::IstioAuxNamespace);
+        return warn_if_captured(context, RuleDecision::skipped(Reason::IstioAuxNamespace));
     }
     if !context.snapshot.config.mesh.enabled {
         return RuleDecision::skipped(Reason::MeshOff);
