@@ -144,11 +144,11 @@ impl fmt::Display for DocumentError {
 
 impl std::error::Error for DocumentError {}
 
-/// Writes where a problem is: `jobs/llama.yaml: document 2, line 14: `.
+/// Writes where a problem is: `jobs/llama.yaml: document 2, line 14: `. A problem of the whole file has no line.
 fn write_position(formatter: &mut fmt::Formatter<'_>, source: &str, document: usize, line: Option<u64>) -> fmt::Result {
-    write!(formatter, "{source}: document {}", document + 1)?;
-    if let Some(line) = line {
-        write!(formatter, ", line {line}")?;
+    match line {
+        Some(line) => write!(formatter, "{source}: document {}, line {line}: ", document + 1),
+        None if document == 0 => write!(formatter, "{source}: "),
+        None => write!(formatter, "{source}: document {}: ", document + 1),
     }
-    formatter.write_str(": ")
 }

@@ -158,7 +158,7 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     "apiVersion: v1\nkind: List\nitems: [1]\n",
     "stdin: document 1, line 1: items[0]: expected a Kubernetes object"
 )]
-#[case::empty("", "stdin: document 1: empty: no Kubernetes object found")]
+#[case::empty("", "stdin: empty: no Kubernetes object found")]
 #[case::namespace(
     &format!("{HEALTHY}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: y}}\n"),
     "stdin: document 2, line 5: metadata.namespace: expected a string, found true: quote it"

@@ -112,13 +112,13 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::top_text("hello\n", &["stdin: document 1, line 1: expected a Kubernetes object, found a string"])]
 #[case::no_kind("apiVersion: v1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `kind`"])]
 #[case::no_both("a: 1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `apiVersion` and no `kind`"])]
-#[case::empty("", &["stdin: document 1: empty: no Kubernetes object found"])]
-#[case::comments("# a\n---\n\n# b\n", &["stdin: document 1: empty: no Kubernetes object found"])]
+#[case::empty("", &["stdin: empty: no Kubernetes object found"])]
+#[case::comments("# a\n---\n\n# b\n", &["stdin: empty: no Kubernetes object found"])]
 #[case::utf8(b"apiVersion: v1\nkind: \xff\n---\napiVersion: v1\nkind: Pod\n", &["stdin: document 1, line 2: not valid UTF-8", "1@4 Pod"])]
-#[case::utf16(b"\xff\xfea\0:\0", &["stdin: document 1: is UTF-16"])]
-#[case::utf16_big(b"\xfe\xff\0a\0:", &["stdin: document 1: is UTF-16"])]
-#[case::binary(b"\x7fELF\0\0", &["stdin: document 1: contains NUL bytes"])]
-#[case::gzip(b"\x1f\x8b\x08\0", &["stdin: document 1: is compressed"])]
+#[case::utf16(b"\xff\xfea\0:\0", &["stdin: is UTF-16"])]
+#[case::utf16_big(b"\xfe\xff\0a\0:", &["stdin: is UTF-16"])]
+#[case::binary(b"\x7fELF\0\0", &["stdin: contains NUL bytes"])]
+#[case::gzip(b"\x1f\x8b\x08\0", &["stdin: is compressed"])]
 #[case::late_nul([b"#".repeat(70_000), b"\napiVersion: v1\nkind: \0\n".to_vec()].concat(), &["stdin: document 1, line 3: contains a NUL byte"])]
 #[case::deep_json(format!("{{\"a\":{}", "[".repeat(100_000)), &["stdin: document 1, line 1: nested deeper than the limit of 128"])]
 #[case::deep_json_map("{\"a\":".repeat(100_000), &["stdin: document 1, line 1: nested deeper than the limit of 128"])]
@@ -263,14 +263,14 @@ fn a_directory_yields_only_regular_files() {
     let found: Vec<&str> = found.iter().map(|line| line.strip_prefix(&prefix).unwrap_or(line)).collect();
     let not_a_file = "is not a regular file: specify it with -f to read it anyway";
     let expected = [
-        format!("a.yaml: document 1: {not_a_file}"),
-        format!("b.yaml: document 1: {not_a_file}"),
-        "c.yaml: document 1: is a symbolic link to a file that does not exist".to_owned(),
+        format!("a.yaml: {not_a_file}"),
+        format!("b.yaml: {not_a_file}"),
+        "c.yaml: is a symbolic link to a file that does not exist".to_owned(),
         "0@1 Pod".to_owned(),
         "0@1 Pod".to_owned(),
     ];
     assert_eq!(found[..5], expected);
-    assert!(found[5].starts_with("i.yaml: document 1: cannot be read: ") && found.len() == 6, "{found:#?}");
+    assert!(found[5].starts_with("i.yaml: cannot be read: ") && found.len() == 6, "{found:#?}");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_deleted_file_is_an_error_and_the_others_are_read() {
     let inputs = Inputs::open(&[directory.path().to_owned()], false, io::empty()).unwrap();
     fs::remove_file(directory.path().join("a.yaml")).unwrap();
     let found = summary(inputs.documents());
-    assert!(found[0].contains("a.yaml: document 1: cannot be read: ") && found[1] == "0@1 Pod", "{found:?}");
+    assert!(found[0].contains("a.yaml: cannot be read: ") && found[1] == "0@1 Pod", "{found:?}");
 }
 
 /// Environment variable with the input of the child process below.

@@ -1,6 +1,7 @@
 //! Collects the values for the objects of all parts, in the order of the input.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::part::{ObjectResult, ParsedPart, Step};
@@ -135,19 +136,23 @@ impl<T> Collector<T> {
 
 /// Returns the error for `sources` without a document; `None` if there are no sources.
 fn empty_input_error(sources: &[impl Source]) -> Option<DocumentError> {
-    let source = sources.first()?;
-    let message = match sources.len() {
-        1 => "empty: no Kubernetes object found".to_owned(),
-        count => format!("all {count} inputs are empty: no Kubernetes object found"),
+    let source = sources.first()?.name();
+    let (source, message) = match sources.len() {
+        1 => (Arc::clone(source), "empty: no Kubernetes object found".to_owned()),
+        count => {
+            let message = format!("all {count} files are empty: no Kubernetes object found");
+            (directory_of(sources).unwrap_or_else(|| Arc::clone(source)), message)
+        }
     };
-    Some(DocumentError {
-        source: Arc::clone(source.name()),
-        document: 0,
-        line: None,
-        message,
-        skipped: None,
-        placeholders: Vec::new(),
-    })
+    Some(DocumentError { source, document: 0, line: None, message, skipped: None, placeholders: Vec::new() })
+}
+
+/// Returns the directory that contains all `sources`, if their names show one.
+fn directory_of(sources: &[impl Source]) -> Option<Arc<str>> {
+    let mut directories = sources.iter().map(|source| Path::new(&**source.name()).parent().unwrap_or(Path::new("")));
+    let first = directories.next()?;
+    let common = directories.try_fold(first, |common, next| common.ancestors().find(|path| next.starts_with(path)))?;
+    Some(common.to_string_lossy().into()).filter(|name: &Arc<str>| !name.is_empty())
 }
 
 /// Returns the error for a document of a file that is not skipped.
