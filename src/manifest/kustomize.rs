@@ -13,6 +13,9 @@ const COMMANDS: [[&str; 2]; 2] = [["kubectl", "kustomize"], ["kustomize", "build
 /// Maximum length of an error message in bytes: that of a chain of a dozen kustomizations, each with its path.
 const MAX_ERROR: usize = 4096;
 
+/// Option for the charts of a kustomization, which runs Helm and downloads them: only the user decides about that.
+const ENABLE_HELM: &str = "--enable-helm";
+
 /// End of the header with which kubectl logs an error.
 const LOGGED: &str = "] \"command failed\" err=";
 
@@ -25,7 +28,14 @@ pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
         return match run {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => Err(failed(error.to_string())),
-            Ok(output) if !output.status.success() => Err(failed(error_text(&output.stderr))),
+            Ok(output) if !output.status.success() => {
+                let cause = error_text(&output.stderr);
+                let render = format!("{program} {verb} {ENABLE_HELM} {}", directory.display());
+                let has_charts = cause.contains(ENABLE_HELM);
+                let fix =
+                    if has_charts { format!(": run `{render}`, and pipe the result to `-f -`") } else { String::new() };
+                Err(failed(cause + &fix))
+            }
             Ok(output) => Source::spool(&directory.to_string_lossy(), output.stdout.as_slice())
                 .map_err(|error| failed(error.to_string())),
         };

@@ -215,6 +215,30 @@ fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr
     assert_exit(&run(&[("a.yaml", text)], "preview -f . -R"), 2, &[], stderr);
 }
 
+/// Without a document, there is nothing to check.
+#[rstest]
+#[case::one(&[("jobs/a.yaml", "# a\n")], "error: jobs/a.yaml: empty: no Kubernetes object found\n")]
+#[case::several(&[("jobs/a.yaml", "# a\n"), ("jobs/b/c.yaml", "---\n")], "error: jobs: all 2 files are empty: no Kubernetes object found\n")]
+fn empty_files_alone_are_an_error(#[case] files: &[(&str, &str)], #[case] stderr: &str) {
+    for command in ["lint -f jobs -R", "preview -f jobs -R --summary"] {
+        assert_exit(&run(files, command), 2, &[], stderr);
+    }
+}
+
+/// Helm charts of a kustomization need an option that kubectl takes and trainmesh does not.
+#[test]
+fn kustomizations_with_charts_name_the_command_that_renders_them() {
+    let folder = folder(&[("prod/kustomization.yaml", "helmCharts: []\n")]);
+    let script = "#!/bin/sh\necho 'error: trouble configuring builtin HelmChartInflationGenerator: must specify --enable-helm' >&2\nexit 1\n";
+    fs::write(folder.path().join("bin/kubectl"), script).unwrap();
+    for command in ["lint", "preview"] {
+        let run = run_in(&folder, &format!("{command} -k prod"));
+        let fix =
+            "must specify --enable-helm: run `kubectl kustomize --enable-helm prod`, and pipe the result to `-f -`\n";
+        assert_exit(&run, 2, &[], fix);
+    }
+}
+
 #[rstest]
 #[case::heading("lint -k overlays/prod", 1, &["base/job.yaml:2: Job team-a/p-b-a-x\n", "    base/job.yaml:11 /spec/containers/0/env/0"], "")]
 #[case::generated("lint -k overlays/prod", 1, &["overlays/prod/kustomization.yaml:1: Job team-a/generated\n"], "")]
