@@ -7,10 +7,9 @@ use std::os::fd::AsFd as AsTerminal;
 #[cfg(windows)]
 use std::os::windows::io::AsHandle as AsTerminal;
 
-use terminal_size::{Width, terminal_size_of};
 use trainmesh_core::render::Layout;
 
-/// Width of a terminal that reports no size, as some in CI and in editors do.
+/// Width of a terminal that reports no width, as some in CI and in editors do.
 const DEFAULT_WIDTH: usize = 80;
 /// Minimum of `COLUMNS`: narrower output has one word in each line.
 const MIN_WIDTH: usize = 20;
@@ -31,9 +30,20 @@ pub(super) fn stderr_layout() -> Layout {
 fn layout(stream: &(impl IsTerminal + AsTerminal)) -> Layout {
     let columns = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let columns = columns.filter(|columns| (MIN_WIDTH..=MAX_WIDTH).contains(columns));
-    let terminal = || {
-        let size = terminal_size_of(stream);
-        stream.is_terminal().then(|| size.map_or(DEFAULT_WIDTH, |(Width(columns), _)| usize::from(columns)))
-    };
+    let terminal = || stream.is_terminal().then(|| width(stream).unwrap_or(DEFAULT_WIDTH));
     Layout { width: columns.or_else(terminal) }
+}
+
+/// Returns the width that the terminal reports. Pseudo-terminals of CI report one without a height.
+#[cfg(unix)]
+fn width(terminal: &impl AsTerminal) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Returns the width that the terminal reports.
+#[cfg(windows)]
+fn width(terminal: &impl AsTerminal) -> Option<usize> {
+    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(terminal)?;
+    Some(usize::from(columns))
 }

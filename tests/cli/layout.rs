@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use trainmesh_testing::cli::trainmesh;
 
-use crate::terminal::pty::in_terminal;
+use crate::terminal::pty::{in_terminal, in_terminal_of_size};
 use crate::{diagnose, live_pod};
 
 /// A job with a finding, a refused profile with two conflicts, and an invalid pod.
@@ -93,6 +93,16 @@ fn the_width_is_that_of_the_environment_or_terminal(
     #[case] expected: usize,
 ) {
     let output = in_terminal(&files(), "lint -f jobs.yaml", Some(columns), variables);
+    check_width(&output, expected);
+}
+
+/// As that of `script` and of some in CI.
+#[test]
+fn a_terminal_without_a_height_has_a_width() {
+    check_width(&in_terminal_of_size(&files(), "lint -f jobs.yaml", (0, 160), &[]), 160);
+}
+
+fn check_width(output: &str, expected: usize) {
     let lines = || output.lines().map(|line| line.trim_end_matches('\r')).filter(|line| !line.contains('\u{1b}'));
     let widest = lines().map(|line| line.chars().count()).max().unwrap();
     assert!((expected - 10..=expected).contains(&widest), "{widest}: {output}");

@@ -11,7 +11,17 @@ const WIDE: usize = 9_999;
 /// broken unless `columns` is set. With 0 columns, the terminal reports no size.
 pub fn in_terminal(folder: &TempDir, command: &str, columns: Option<usize>, variables: &[(&str, &str)]) -> String {
     let columns = columns.unwrap_or(WIDE);
-    let size = format!("stty rows {} columns {columns}; ", if columns == 0 { 0 } else { 24 });
+    in_terminal_of_size(folder, command, (if columns == 0 { 0 } else { 24 }, columns), variables)
+}
+
+/// Like [`in_terminal`], in a terminal with this number of rows and columns.
+pub fn in_terminal_of_size(
+    folder: &TempDir,
+    command: &str,
+    (rows, columns): (usize, usize),
+    variables: &[(&str, &str)],
+) -> String {
+    let size = format!("stty rows {rows} columns {columns}; ");
     let line = format!("{size}{} {command}", env!("CARGO_BIN_EXE_trainmesh"));
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"])
