@@ -29,8 +29,8 @@ Examples:
   # Start a custom profile from a built-in one, which cites its sources
   trainmesh fabric show roce-sriov --as config > my-config.yaml
 
-  # The same as Helm values, to apply with helm upgrade -f
-  trainmesh fabric show roce-sriov --as values > my-values.yaml
+  # The same as Helm values, to add to those of the release
+  trainmesh fabric show roce-sriov --as values > fabric-values.yaml
 
   # Show the patch for a pod with 8 GPUs on a p5 instance
   trainmesh fabric render eks-efa --gpus 8 --machine p5.48xlarge
