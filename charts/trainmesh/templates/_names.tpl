@@ -86,3 +86,14 @@ that cert-manager created, nor keep it when the mode changes. */}}
 {{- else -}} {{ .Values.certificates.provided.secretName }}
 {{- end }}
 {{- end }}
+
+{{/* Returns the seconds of a duration such as 1h30m. */}}
+{{- define "trainmesh.seconds" -}}
+{{- $sum := 0.0 -}}
+{{- $units := dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h)" . -1 -}}
+{{- $number := regexFind "[0-9.]+" . -}}
+{{- $sum = addf $sum (mulf (float64 $number) (get $units (trimPrefix $number .))) -}}
+{{- end -}}
+{{- $sum -}}
+{{- end }}
