@@ -81,7 +81,11 @@ fn no_cluster(error: &InferConfigError) -> String {
 fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
     match error {
         KubeconfigError::ReadConfig(cause, path) if cause.kind() == io::ErrorKind::NotFound => {
-            format!("{} does not exist: create it, or set KUBECONFIG", path.display())
+            let path = path.display();
+            match env::var_os("KUBECONFIG") {
+                Some(_) => format!("KUBECONFIG names {path}, which does not exist"),
+                None => format!("{path} does not exist: create it, or set KUBECONFIG"),
+            }
         }
         KubeconfigError::ReadConfig(cause, path) => format!("{}: {cause}", path.display()),
         KubeconfigError::Parse(cause) => {

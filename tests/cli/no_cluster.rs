@@ -74,8 +74,8 @@ const PLUGIN: &str = "user: {exec: {apiVersion: client.authentication.k8s.io/v1,
 #[case::first("/nope:FILE", "context kind-x")]
 #[case::last("FILE:/nope:", "context kind-x")]
 #[case::context_of_the_second("EMPTY:FILE", "context kind-x")]
-#[case::none("/nope:/nowhere", "error: found no cluster: /nope does not exist: create it, or set KUBECONFIG\n")]
-#[case::one("/nope", "error: found no cluster: /nope does not exist: create it, or set KUBECONFIG\n")]
+#[case::none("/nope:/nowhere", "error: found no cluster: KUBECONFIG names /nope, which does not exist\n")]
+#[case::one("/nope", "error: found no cluster: KUBECONFIG names /nope, which does not exist\n")]
 fn kubeconfigs_are_merged_like_those_of_kubectl(#[case] list: &str, #[case] expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

@@ -84,7 +84,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::latest_version("preview -f - --runtime latest", JOB, 2, &[], "use the newest known version, v2.3, or a file")]
 #[case::misspelled_runtime(
     "preview -f - --runtime own.json", &JOB.replace("torch-distributed", "torch-distibuted"), 2, &[],
-    "line 4: TrainJob: runtime torch-distibuted is not in the input: it contains torch-distributed; did you mean it?\n"
+    "line 4: TrainJob: runtime torch-distibuted is not in the input, which contains torch-distributed: did you mean torch-distributed?\n"
 )]
 #[case::selected_version("preview -f - --runtime v2.1 -o yaml", JOB, 0, &[], "assumed as Kubeflow Trainer v2.1 installs it\n")]
 #[case::two_versions("preview -f - --runtime v2.0 --runtime v2.1", JOB, 2, &[], "error: --runtime: both v2.0 and v2.1: set one version\n")]

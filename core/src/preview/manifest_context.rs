@@ -251,12 +251,17 @@ pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
         return Err(RenderError::Invalid { path: "metadata.name".to_owned(), found: name.to_string(), expected });
     }
     let expected = "a mapping of strings";
+    let scalar = "a string; quote it";
     let invalid = |path: String, found: &Value| RenderError::Invalid { path, found: found.to_string(), expected };
     match namespace.pointer("/metadata/labels") {
         None | Some(Value::Null) => Ok(()),
         Some(Value::Object(labels)) => match labels.iter().find(|(_, value)| !value.is_string()) {
             None => Ok(()),
-            Some((key, value)) => Err(invalid(format!("metadata.labels[{key}]"), value)),
+            Some((key, value)) => {
+                let path = format!("metadata.labels[{key}]");
+                let expected = if value.is_object() || value.is_array() { "a string" } else { scalar };
+                Err(RenderError::Invalid { path, found: value.to_string(), expected })
+            }
         },
         Some(other) => Err(invalid("metadata.labels".to_owned(), other)),
     }

@@ -205,10 +205,11 @@ fn fall_back(
 
 /// Refuses a pod with too few accelerators if the profile is not for its machine, else skips it.
 fn decide_too_few(context: &RuleContext<'_>, selection: &Selection<'_>) -> RuleDecision {
-    match machines::conflict_of_small_pod(context, selection.profile) {
-        Some(conflict) => refuse(selection.name, &conflict, &[]),
-        None => RuleDecision::skipped(Reason::TooFewAccelerators).with_detail(selection.name),
+    if let Some(conflict) = machines::conflict_of_small_pod(context, selection.profile) {
+        return refuse(selection.name, &conflict, &[]);
     }
+    let detail = format!("{}: {}", selection.name, target::required(selection.profile));
+    RuleDecision::skipped(Reason::TooFewAccelerators).with_detail(detail)
 }
 
 /// Skips a pod whose claims do not show whether it has enough accelerators.

@@ -78,7 +78,7 @@ pub(super) fn targets<'a>(context: &RuleContext<'a>, profile: &Profile, claims: 
         return Targets::Unknown(target.uncertainty());
     }
     requesting.retain(has_enough);
-    let whole = profile.resources.iter().filter(|resource| !resource.opt_in).filter_map(|one| one.full_node_gpus).max();
+    let whole = whole_node(profile);
     if requesting.is_empty() {
         return Targets::TooFew;
     }
@@ -94,6 +94,19 @@ pub(super) fn targets<'a>(context: &RuleContext<'a>, profile: &Profile, claims: 
         }
     }
     if requesting.len() > MAX_TARGETS { Targets::TooMany } else { Targets::Matched(requesting) }
+}
+
+/// Returns the number of accelerators that the pod must have for the adapters of a whole node; `None` if these are added for fewer.
+fn whole_node(profile: &Profile) -> Option<u64> {
+    profile.resources.iter().filter(|resource| !resource.opt_in).filter_map(|one| one.full_node_gpus).max()
+}
+
+/// Returns the number of accelerators that `profile` requires.
+pub(super) fn required(profile: &Profile) -> String {
+    match whole_node(profile) {
+        Some(whole) => format!("at least {whole} in the pod"),
+        None => format!("at least {} in one container", profile.matches.min_gpus),
+    }
 }
 
 /// Returns the number of accelerators that `targets` have together: containers may share a claim.

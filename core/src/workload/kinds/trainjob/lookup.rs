@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::stock;
+use crate::hint::nearest;
 use crate::manifest::Document;
 use crate::workload::template::Field;
 use crate::workload::{
@@ -53,8 +54,10 @@ pub(super) fn find<'a>(
     {
         return Ok(FoundRuntime { spec: spec(found), assumed: Some(assumed), document: None });
     }
-    let near = stock::nearest_name(name, runtimes.stock).filter(|_| key.namespace.is_none());
-    let near = near.map(|near| format!(", or did you mean {near}?")).unwrap_or_default();
+    let of_stock = stock::nearest_name(name, runtimes.stock).filter(|_| key.namespace.is_none());
+    let near = of_input(runtimes, &key, MAX_NAMES).find(|known| nearest(name, &[known]).is_some()).or(of_stock);
+    let question = near.map(|near| format!("did you mean {near}?"));
+    let near = question.as_ref().map(|question| format!(", or {question}")).unwrap_or_default();
     let message = match runtimes.stock {
         StockRuntimes::None => format!("runtime {name} is neither in the input nor in the cluster: add its manifest"),
         StockRuntimes::Newest => {
@@ -67,21 +70,24 @@ pub(super) fn find<'a>(
             )
         }
     };
-    let message =
-        known_names(runtimes, &key).map_or(message, |known| format!("runtime {name} is not in the input: {known}"));
+    let message = known_names(runtimes, &key).map_or(message, |known| {
+        let question = question.map(|question| format!(": {question}")).unwrap_or_default();
+        format!("runtime {name} is not in the input, which contains {known}{question}")
+    });
     Err(RenderError::Unresolved { path: reference.get("name").path().to_owned(), message })
 }
 
 /// Lists the runtimes of the input to which `reference` may be meant to refer.
 fn known_names(runtimes: &Runtimes, reference: &RuntimeReference) -> Option<String> {
-    let known = || runtimes.by_name.keys().filter(|known| known.namespace == reference.namespace);
-    let names: Vec<&str> = known().map(|known| known.name.as_str()).take(MAX_NAMES).collect();
-    let others = if known().count() > MAX_NAMES { ", …" } else { "" };
-    match names.as_slice() {
-        [] => None,
-        [name] => Some(format!("it contains {name}; did you mean it?")),
-        names => Some(format!("it contains {}{others}", names.join(", "))),
-    }
+    let names: Vec<&str> = of_input(runtimes, reference, MAX_NAMES).collect();
+    let others = if of_input(runtimes, reference, usize::MAX).nth(MAX_NAMES).is_some() { ", …" } else { "" };
+    (!names.is_empty()).then(|| format!("{}{others}", names.join(", ")))
+}
+
+/// Returns at most `limit` names of runtimes of the input that are of the kind and namespace of `reference`.
+fn of_input<'a>(runtimes: &'a Runtimes, reference: &RuntimeReference, limit: usize) -> impl Iterator<Item = &'a str> {
+    let known = runtimes.by_name.keys().filter(move |known| known.namespace == reference.namespace);
+    known.map(|known| known.name.as_str()).take(limit)
 }
 
 fn find_stock(name: &str, version: TrainerVersion, stock: StockRuntimes) -> Option<(&'static Value, AssumedRuntime)> {
