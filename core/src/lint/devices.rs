@@ -4,7 +4,7 @@ use super::context::{CheckContext, ContainerFacts};
 use super::raw::str_at;
 use super::sink::FindingSink;
 use crate::config::Profile;
-use crate::config::profile::{ResourcePattern, Transport};
+use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
@@ -76,11 +76,8 @@ pub(super) fn adapter_without_gpu(context: &CheckContext<'_>, findings: &mut Fin
 fn may_have_accelerator<'a>(context: &CheckContext<'a>, container: &ContainerFacts<'a>) -> bool {
     let mut limits = container.resources("limits").into_iter().flatten().map(|(name, _)| name.as_str());
     let is_gpu_resource = |name: &str| {
-        let patterns = context.input.profile.into_iter().flat_map(|profile| &profile.matches.gpu_resources);
-        patterns.map(ResourcePattern::as_str).any(|pattern| match pattern.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == pattern,
-        })
+        let mut patterns = context.input.profile.into_iter().flat_map(|profile| &profile.matches.gpu_resources);
+        patterns.any(|pattern| pattern.matches(name))
     };
     !container.gpus.is_zero()
         || !context.claims.count(container.spec, |kind| kind == DeviceKind::Partition).is_zero()
@@ -122,7 +119,11 @@ pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut Fi
 pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some(profile) = context.input.profile.filter(|profile| needs_whole_nodes(profile)) else { return };
     let mut node_gpus = profile.matches.min_gpus;
-    for container in context.gpu_containers() {
+    // Other accelerators are no part of the profile's nodes: the rule `fabric` skips these pods.
+    let is_matched = |container: &&ContainerFacts<'_>| {
+        container.accelerator.is_none_or(|accelerator| profile.matches.is_accelerator(accelerator))
+    };
+    for container in context.gpu_containers().filter(is_matched) {
         if let (Some(nodes), Some(accelerator)) = (context.input.cluster.nodes, container.accelerator)
             && node_gpus == 1
         {

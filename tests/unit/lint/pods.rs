@@ -286,6 +286,10 @@ fn fp031_revision_differs_within_a_job(#[case] scenario: Scenario, #[case] expec
     check("FP031", scenario, expected);
 }
 
+fn accelerators(resource: &str) -> Scenario {
+    train(&format!("resources: {{limits: {{{resource}: 4}}}}"))
+}
+
 fn gpus(count: u64) -> Scenario {
     train(&format!("resources: {{limits: {{nvidia.com/gpu: {count}}}}}"))
 }
@@ -298,6 +302,11 @@ fn gpus(count: u64) -> Scenario {
     Some("container train: requests 4 GPUs, fewer than a node has, but site needs whole nodes")
 )]
 #[case::unknown_nodes(gpus(4).profile("transport: tcpx"), None)]
+#[case::accelerators_of_another_vendor(accelerators("google.com/tpu").profile("transport: gib\nmatch: {minGpus: 8}"), None)]
+#[case::accelerators_of_the_profile(
+    accelerators("amd.com/gpu").profile("transport: gib\nmatch: {gpuResources: [amd.com/*], minGpus: 8}"),
+    Some("container train: requests 4 of 8 GPUs, but site needs whole nodes")
+)]
 #[case::another_transport(gpus(4).profile("transport: ib\nmatch: {minGpus: 8}"), None)]
 fn fp032_partial_node(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP032", scenario, expected);

@@ -128,6 +128,13 @@ impl Match {
         self.machines.is_empty() || self.machines.iter().any(|pattern| pattern.matches(machine))
     }
 
+    /// Returns true if `resource` counts as an accelerator of the profile.
+    #[must_use]
+    pub fn is_accelerator(&self, resource: &str) -> bool {
+        let fits = |patterns: &[ResourcePattern]| patterns.iter().any(|pattern| pattern.matches(resource));
+        fits(&self.gpu_resources) && !fits(&self.exclude_resources)
+    }
+
     fn check(&self, fields: &mut Fields<'_>) {
         if self.gpu_resources.is_empty() {
             // Otherwise all containers of a pod would get devices, including the proxy.
@@ -138,6 +145,17 @@ impl Match {
         }
         if self.min_gpus == 0 {
             fields.report_problem("minGpus", "expected a number from 1, found 0".to_owned());
+        }
+    }
+}
+
+impl ResourcePattern {
+    /// Returns true if the pattern matches `resource`.
+    #[must_use]
+    pub fn matches(&self, resource: &str) -> bool {
+        match self.as_str().strip_suffix('*') {
+            Some(prefix) => resource.starts_with(prefix),
+            None => resource == self.as_str(),
         }
     }
 }

@@ -7,7 +7,7 @@ use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
 use super::claims;
-use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
+use crate::config::profile::{InitContainers, Match, Profile};
 use crate::dra::{AcceleratorKind, CLASS_RESOURCE_PREFIX, Count, DeviceKind, PodClaims};
 use crate::fabric::is_rdma_resource;
 use crate::json;
@@ -150,13 +150,7 @@ fn is_candidate(container: Container<'_>, matches: &Match) -> bool {
 
 /// Returns true if devices of this kind count as accelerators of the profile.
 fn is_matched(matches: &Match, kind: DeviceKind) -> bool {
-    kind.accelerator_resources().iter().any(|resource| is_matched_resource(matches, resource))
-}
-
-fn is_matched_resource(matches: &Match, resource: &str) -> bool {
-    let fits =
-        |patterns: &[ResourcePattern]| patterns.iter().any(|pattern| matches_pattern(pattern.as_str(), resource));
-    fits(&matches.gpu_resources) && !fits(&matches.exclude_resources)
+    kind.accelerator_resources().iter().any(|resource| matches.is_accelerator(resource))
 }
 
 impl<'a> TargetContainer<'a> {
@@ -168,7 +162,7 @@ impl<'a> TargetContainer<'a> {
         let classes = context.snapshot.cluster.claims.classes();
         for (resource, quantity) in limits.and_then(Value::as_object).into_iter().flatten() {
             let by_class = || classes.kind_of_resource(resource).filter(|kind| is_matched(matches, *kind));
-            let (is_own, kind) = (is_matched_resource(matches, resource), by_class());
+            let (is_own, kind) = (matches.is_accelerator(resource), by_class());
             if is_own || kind.is_some() {
                 let count = whole_units(quantity).unwrap_or_default();
                 requested_gpus = requested_gpus.saturating_add(count);
@@ -261,12 +255,5 @@ impl Uncertainty {
 impl fmt::Display for Uncertainty {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.problem, self.fix)
-    }
-}
-
-fn matches_pattern(pattern: &str, resource: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => resource.starts_with(start),
-        None => resource == pattern,
     }
 }
