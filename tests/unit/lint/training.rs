@@ -580,6 +580,14 @@ fn tr010_launcher_in_the_gang(#[case] text: String, #[case] expected: Option<&st
 
 const MEMBER: &str = "template: {metadata: {annotations: {scheduling.k8s.io/group-name: g}}, spec: {containers: [{name: pytorch, image: i}]}}";
 
+/// Returns a Volcano Job with these minimums of its tasks.
+fn tasks(master: u64, worker: u64) -> String {
+    let template = "template: {spec: {containers: [{name: a}]}}";
+    volcano("", &format!("minAvailable: {master}, {template}"), &format!("minAvailable: {worker}, {template}"))
+        .replace("replicas: 1", "replicas: 2")
+        .replace("replicas: 3", "replicas: 4")
+}
+
 fn member_job() -> String {
     format!(
         "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: llama}}\nspec:\n  pytorchReplicaSpecs:\n    Master: {{{MEMBER}}}\n    \
@@ -613,6 +621,14 @@ fn member_job() -> String {
 #[case::group_of_all(member_job() + &group(4), None)]
 #[case::another_group(member_job() + &group(5).replace("name: g}", "name: h}"), None)]
 #[case::another_scheduler(member_job() + &group(5).replace("volcano.sh/v1beta1", "x-k8s.io/v1alpha1"), None)]
+#[case::task(tasks(2, 9), Some("minAvailable of task worker is 9, but it has 4 pods: none starts"))]
+#[case::task_without_a_name(
+    tasks(2, 9).replace("name: worker, ", ""),
+    Some("minAvailable of task default1 is 9, but it has 4 pods: none starts")
+)]
+#[case::first_task(tasks(3, 4), Some("minAvailable of task master is 3, but it has 2 pods: none starts"))]
+#[case::tasks(tasks(2, 4), None)]
+#[case::tasks_of_another_kind(tasks(2, 9).replace("batch.volcano.sh/v1alpha1", "example.com/v1"), None)]
 fn tr011_minimum_above_the_pods(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR011", &text, expected);
 }
@@ -680,6 +696,22 @@ fn labeled_roles(master: &str, worker: &str, scheduler: &str) -> String {
 const PARTIAL: Option<&str> =
     Some("Master joins the gang (volcano), which needs 4 pods, but not Worker: it waits for them in vain");
 
+const PARTIAL_GROUP: Option<&str> =
+    Some("worker joins the gang (volcano), which needs 4 pods, but not leader: it waits for them in vain");
+
+/// Returns a set of groups of a leader and three workers, whose pods have these labels.
+fn groups(count: u64, leader: &str, worker: &str) -> String {
+    let template = |labels: &str| {
+        format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{{name: train, image: i}}]}}}}")
+    };
+    format!(
+        "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: llama}}\nspec: {{replicas: {count}, \
+         leaderWorkerTemplate: {{size: 4, leaderTemplate: {}, workerTemplate: {}}}}}\n",
+        template(leader),
+        template(worker)
+    )
+}
+
 /// Sets the minimum of the gang of a job.
 fn with_minimum(job: &str, pods: u64) -> String {
     job.replace(
@@ -712,6 +744,9 @@ fn with_minimum(job: &str, pods: u64) -> String {
 #[case::both(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", ""), None)]
 #[case::none(labeled_roles("", "", ""), None)]
 #[case::no_pods(labeled_roles("trainmesh.dev/gang: volcano", "", "").replace("replicas: 3", "replicas: 0"), None)]
+#[case::group_of_a_set(groups(1, "a: b", "trainmesh.dev/gang: volcano"), PARTIAL_GROUP)]
+#[case::groups_of_a_set(groups(2, "a: b", "trainmesh.dev/gang: volcano"), PARTIAL_GROUP)]
+#[case::complete_groups(groups(2, "trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano"), None)]
 fn tr014_roles_outside_the_gang(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR014", &text, expected);
 }

@@ -65,6 +65,7 @@ pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut Findin
 /// TR011: a gang needs more pods than the job has.
 pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
+    minimum_above_task(workload, role, findings);
     let Some(pods) = WorkloadManifest::pods(workload.roles.iter()) else { return };
     let is_first = workload.roles.first().is_some_and(|first| first.name == role.name);
     let by_task =
@@ -85,6 +86,20 @@ pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut Find
         // Pods of other workloads may be members too.
         let message = format!("PodGroup {name} requires {minimum} pods, but the job has {members}: none starts");
         findings.push_at(Severity::Warning, field.clone(), message);
+    }
+}
+
+/// Reports a task of a Volcano Job that requires more pods than it has.
+fn minimum_above_task(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
+    // Roles are the tasks in the order of the manifest, of which some have no name.
+    let Some(index) = workload.roles.iter().position(|other| other.name == role.name) else { return };
+    let field = format!("/spec/tasks/{index}/minAvailable");
+    let minimum = workload.document.value.pointer(&field).and_then(Value::as_u64);
+    if let (Some(minimum), Some(pods)) = (minimum.filter(|_| workload.kind() == VOLCANO_JOB), role.replicas)
+        && minimum > pods
+    {
+        let message = format!("minAvailable of task {} is {minimum}, but it has {pods} pods: none starts", role.name);
+        findings.push_at(Severity::Error, workload.field(&field), message);
     }
 }
 
@@ -149,7 +164,8 @@ pub(crate) fn partial_gang(context: &CheckContext<'_>, findings: &mut FindingSin
         let (inside, outside): (Vec<_>, Vec<_>) = members.iter().partition(|(_, other)| *other == Some(mode));
         let pods = WorkloadManifest::pods(inside.iter().map(|(other, _)| *other));
         let outside: Vec<&str> = outside.iter().map(|(other, _)| other.name).collect();
-        let is_short = pods.is_some_and(|pods| pods < own.min_members);
+        // The roles of a workload with several groups have pods in each.
+        let is_short = pods.is_some_and(|pods| pods / shape.shape.groups.max(1) < own.min_members);
         if let Some((first, _)) = inside.first().filter(|_| is_short && outside.first() == Some(&role.name)) {
             let message = format!(
                 "{} joins the gang ({mode}), which needs {} pods, but not {}: it waits for them in vain",
