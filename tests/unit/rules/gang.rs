@@ -427,13 +427,36 @@ fn check_queued(mode: &str, message: &str) {
     assert!(outcome.patch.is_empty(), "{:?}", outcome.patch);
 }
 
-#[test]
-fn kai_does_not_group_every_kind() {
+/// Returns a pod of a Job with these labels.
+fn pod_of_job(labels: &Value) -> Value {
     let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "u", "controller": true});
-    let labels = json!({"batch.kubernetes.io/job-completion-index": "0"});
-    let pod = json!({"metadata": {"name": "a-0-x", "labels": labels, "ownerReferences": [owner]},
-        "spec": {"containers": [{"name": "a", "image": "i"}]}});
-    check(&Scenario::new("kai"), &pod, "skipped NotGroupedByKai", &[]);
+    json!({"metadata": {"name": "a-0-x", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "a", "image": "i"}]}})
+}
+
+const SET: [(&str, &str); 3] = [
+    ("jobset.sigs.k8s.io/jobset-name", "set"),
+    ("jobset.sigs.k8s.io/jobset-uid", "u"),
+    ("jobset.sigs.k8s.io/replicatedjob-name", "node"),
+];
+
+#[rstest]
+#[case::job(&[], "Job: newer versions read its annotation kai.scheduler/batch-min-member")]
+#[case::job_set(
+    &SET,
+    "JobSet: newer versions read its annotation kai.scheduler/batch-min-member; if it belongs to a TrainJob, select another mode"
+)]
+#[case::train_job(
+    &[SET[0], SET[1], SET[2], ("trainer.kubeflow.org/trainjob-ancestor-step", "trainer")],
+    "TrainJob: select another mode"
+)]
+fn kai_does_not_group_every_kind(#[case] labels: &[(&str, &str)], #[case] message: &str) {
+    let index = ("batch.kubernetes.io/job-completion-index", "0");
+    let labels: BTreeMap<&str, &str> = labels.iter().copied().chain([index]).collect();
+    let pod = pod_of_job(&json!(labels));
+    let scenario = Scenario::new("kai");
+    check(&scenario, &pod, "skipped NotGroupedByKai", &[]);
+    assert_eq!(decision(&scenario.run(&pod)).message, message);
 }
 
 #[test]

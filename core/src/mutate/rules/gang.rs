@@ -245,8 +245,14 @@ fn decide_for_kai(pod: Pod<'_>, member: PodIdentity<'_>, plan: &mut Plan) -> Rul
     let kind = member.kind.kind;
     // The kind Job of Volcano has a scheduler of its own, so that it does not get here.
     if !GROUPED_BY_KAI.contains(&kind) {
-        let advice = "newer versions read kai.scheduler/batch-min-member on a Job";
-        return RuleDecision::skipped(Reason::NotGroupedByKai).with_detail(format!("{kind}: {advice}"));
+        let annotation = "newer versions read its annotation kai.scheduler/batch-min-member";
+        let detail = match kind {
+            "Job" => format!("Job: {annotation}"),
+            // The pods of a TrainJob may be those of any JobSet.
+            "JobSet" => format!("JobSet: {annotation}; if it belongs to a TrainJob, select another mode"),
+            _ => format!("{kind}: select another mode"),
+        };
+        return RuleDecision::skipped(Reason::NotGroupedByKai).with_detail(detail);
     }
     let mut own = Plan::default();
     plan_scheduler(GangMode::Kai, pod, &mut own);
