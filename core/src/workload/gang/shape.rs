@@ -1,8 +1,8 @@
 //! The gangs of a workload as its object defines them: roles, their sizes, and which of them start together.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::super::template::Field;
+use super::super::template::{Field, append};
 use crate::pod::Requests;
 
 /// Fields of a pod's spec that select nodes.
@@ -36,6 +36,10 @@ pub struct GangRole {
     pub stage: usize,
     /// Requests of one pod, by the pod template.
     pub requests: Requests,
+    /// Requests of one pod as the operator creates it.
+    pub created: Requests,
+    /// Name of the container that the operator adds to the template, if it has requests.
+    pub added: Option<&'static str>,
     /// The fields of the pod template that select nodes ([`PLACEMENT_FIELDS`]).
     pub placement: Map<String, Value>,
 }
@@ -53,11 +57,14 @@ impl GangRole {
     /// Creates a role of the first stage with the requests of `template`.
     pub(in crate::workload) fn new(name: impl Into<String>, size: u64, template: &Field<'_>) -> Self {
         let spec = template.get("spec");
+        let requests = spec.value().map(Requests::from_pod_spec).unwrap_or_default();
         Self {
             name: name.into(),
             size,
             stage: 0,
-            requests: spec.value().map(Requests::from_pod_spec).unwrap_or_default(),
+            created: requests.clone(),
+            requests,
+            added: None,
             placement: spec.value().map(placement).unwrap_or_default(),
         }
     }
@@ -65,6 +72,19 @@ impl GangRole {
     /// Returns the role in `stage`.
     pub(in crate::workload) fn in_stage(self, stage: usize) -> Self {
         Self { stage, ..self }
+    }
+
+    /// Adds a container, by its name and resources, that the operator appends to `list` of the role's `template`.
+    pub(in crate::workload) fn add_container(
+        &mut self,
+        template: &Field<'_>,
+        list: &str,
+        (name, resources): (&'static str, Value),
+    ) {
+        let mut spec = template.get("spec").value().and_then(Value::as_object).cloned().unwrap_or_default();
+        append(&mut spec, list, [json!({"name": name, "resources": resources})]);
+        self.created = Requests::from_pod_spec(&Value::Object(spec));
+        self.added = Some(name);
     }
 }
 

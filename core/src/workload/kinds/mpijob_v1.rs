@@ -9,8 +9,10 @@ use super::training_operator::{
     API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, gang_shape, identify_by_labels,
     pod_restart_policy, unknown_replica_type,
 };
-use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_list_empty, require_containers};
-use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, WorkloadKind};
+use crate::workload::template::{
+    Draft, Field, Owner, append, containers, ensure_env, env, is_list_empty, require_containers,
+};
+use crate::workload::{Fidelity, GangShape, GangTraits, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// The `MPIJob` of the training-operator; [`mpijob_v2beta1`](super::mpijob_v2beta1) belongs to the mpi-operator.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -22,11 +24,13 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     render,
     identify: |pod| identify_by_labels(&KIND, CONTROLLER, REPLICA_TYPE, pod),
     labels: &[OPERATOR_NAME, JOB_NAME, REPLICA_TYPE, REPLICA_INDEX],
-    gang: GangTraits { shape: Some(gang_shape), ..mpi::GANG },
+    gang: GangTraits { shape: Some(shape), ..mpi::GANG },
 };
 
 const CONTROLLER: &str = "mpijob-controller";
 const KUBECTL: &str = "mpi-job-kubectl";
+/// Init container of the launcher.
+const KUBECTL_DELIVERY: &str = "kubectl-delivery";
 const KUBECTL_PATH: &str = "/opt/kube";
 /// Name and mode of the script in the job's configuration that replaces `rsh`.
 const KUBEXEC_SCRIPT: (&str, u32) = ("kubexec.sh", 0o555);
@@ -101,16 +105,31 @@ fn launcher(draft: &mut Draft, job: &str, namespace: &str) {
     append(&mut draft.spec, "volumes", [json!({"name": KUBECTL, "emptyDir": {}}), config]);
 }
 
+/// Reads the gang. The operator adds an init container to the launcher.
+fn shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let mut shape = gang_shape(manifest)?;
+    let specs = Field::root(manifest.raw).get("spec").get("mpiReplicaSpecs");
+    let template = specs.get("Launcher").get("template");
+    for launcher in shape.roles.iter_mut().filter(|role| role.name == "launcher") {
+        launcher.add_container(&template, "initContainers", (KUBECTL_DELIVERY, delivery_resources()));
+    }
+    Ok(shape)
+}
+
 fn kubectl_delivery(namespace: &str, mounts: &[Value]) -> Value {
-    let resources = json!({"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"});
     json!({
-        "name": "kubectl-delivery",
+        "name": KUBECTL_DELIVERY,
         "image": "kubeflow/kubectl-delivery:latest",
         "env": [env("TARGET_DIR", KUBECTL_PATH), env("NAMESPACE", namespace)],
-        "resources": {"limits": resources.clone(), "requests": resources},
+        "resources": delivery_resources(),
         "volumeMounts": mounts,
         "imagePullPolicy": "IfNotPresent",
     })
+}
+
+fn delivery_resources() -> Value {
+    let amounts = json!({"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"});
+    json!({"limits": amounts.clone(), "requests": amounts})
 }
 
 fn requests_gpu(container: &Map<String, Value>) -> bool {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
+use super::training_operator::{self, Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, Field, append, env};
-use crate::workload::{GangTraits, MemberPort, RenderError, SizeSource, WorkloadKind};
+use crate::workload::{GangShape, GangTraits, Manifest, MemberPort, RenderError, SizeSource, WorkloadKind};
 
 /// A `PyTorchJob`: a master and workers with torchrun's environment variables, or only workers with an elastic policy.
 pub(super) static KIND: WorkloadKind =
@@ -14,7 +14,7 @@ static FRAMEWORK: Framework = Framework {
     kind: "PyTorchJob",
     resource: "pytorchjobs",
     controller: "pytorchjob-controller",
-    specs: "pytorchReplicaSpecs",
+    specs: SPECS,
     roles: ReplicaTypes::Fixed(&["Master", "Worker"], "Master or Worker"),
     container: "pytorch",
     port: ("pytorchjob-port", 23456),
@@ -25,12 +25,31 @@ static FRAMEWORK: Framework = Framework {
         size_sources: &[SizeSource::Env(NODES_VARIABLE)],
         member_ports: &[MemberPort::Named("pytorchjob-port")],
         one_group: true,
+        shape: Some(gang_shape),
         ..GangTraits::BY_OWNER
     },
 };
 
+/// Field with the replica specs.
+const SPECS: &str = "pytorchReplicaSpecs";
+/// Init container of the workers of a master.
+const WAIT_FOR_MASTER: &str = "init-pytorch";
+
 /// Environment variable from which torchrun reads the number of pods.
 pub(super) const NODES_VARIABLE: &str = "PET_NNODES";
+
+/// Reads the gang. With a master, the operator adds an init container to the workers.
+fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let mut shape = training_operator::gang_shape(manifest)?;
+    let specs = Field::root(manifest.raw).get("spec").get(SPECS);
+    if specs.get("Master").is_present() {
+        let template = specs.get("Worker").get("template");
+        for worker in shape.roles.iter_mut().filter(|role| role.name == "worker") {
+            worker.add_container(&template, "initContainers", (WAIT_FOR_MASTER, init_resources()));
+        }
+    }
+    Ok(shape)
+}
 
 fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {
     let elastic = job.spec.get("elasticPolicy");
@@ -110,15 +129,16 @@ fn init_container(master: &str) -> Value {
         "err=1;for i in $(seq 100); do if nslookup {master}; then err=0 && break; fi;echo waiting for master; sleep 2; done; exit $err"
     );
     json!({
-        "name": "init-pytorch",
+        "name": WAIT_FOR_MASTER,
         "image": "alpine:3.10",
         "command": ["sh", "-c", script],
-        "resources": {
-            "limits": {"cpu": "100m", "memory": "20Mi"},
-            "requests": {"cpu": "50m", "memory": "10Mi"},
-        },
+        "resources": init_resources(),
         "imagePullPolicy": "IfNotPresent",
     })
+}
+
+fn init_resources() -> Value {
+    json!({"limits": {"cpu": "100m", "memory": "20Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}})
 }
 
 #[cfg(test)]

@@ -111,14 +111,22 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
 /// minimum of each group.
 pub(super) fn gang_shape(spec: &Field<'_>) -> Result<GangShape, RenderError> {
     let autoscales = spec.get("enableInTreeAutoscaling").is_true()?;
-    let mut roles = vec![GangRole::new("head", 1, &spec.get("headGroupSpec").get("template"))];
+    let template = spec.get("headGroupSpec").get("template");
+    let mut head = GangRole::new("head", 1, &template);
+    if autoscales {
+        head.add_container(&template, "containers", (AUTOSCALER, node::autoscaler_resources(spec)));
+    }
+    let mut roles = vec![head];
     let mut min: u64 = 1;
     for group in spec.get("workerGroupSpecs").items()? {
         let (replicas, hosts) = group_size(&group)?;
         let size = replicas.saturating_mul(hosts);
         let lowest = group.get("minReplicas").count()?.unwrap_or(0).saturating_mul(hosts);
         min = min.saturating_add(if autoscales { lowest.min(size) } else { size });
-        roles.push(GangRole::new(group.get("groupName").required_text()?, size, &group.get("template")));
+        let template = group.get("template");
+        let mut workers = GangRole::new(group.get("groupName").required_text()?, size, &template);
+        workers.add_container(&template, "initContainers", (node::WAIT_CONTAINER, node::wait_resources()));
+        roles.push(workers);
     }
     let mut shape = GangShape::new(roles);
     shape.min_members = Some(min);

@@ -114,7 +114,11 @@ impl Framework {
             render,
             identify,
             labels: &[OPERATOR_NAME, JOB_NAME, REPLICA_TYPE, REPLICA_INDEX],
-            gang: GangTraits { shape: Some(gang_shape), creation: Some(PodCreation::AllAtOnce), ..self.gang },
+            gang: GangTraits {
+                shape: if self.gang.shape.is_some() { self.gang.shape } else { Some(gang_shape) },
+                creation: Some(PodCreation::AllAtOnce),
+                ..self.gang
+            },
         }
     }
 

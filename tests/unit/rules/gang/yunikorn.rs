@@ -2,8 +2,10 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::pod::Requests;
+use trainmesh_core::workload::{Manifest, Runtimes, find};
 
-use super::{GANG, Scenario, check, empty, worker};
+use super::{GANG, Scenario, check, empty, job, worker};
 
 fn queued(spec: &Value) -> Value {
     worker(&json!({"labels": {"yunikorn.apache.org/queue": "root.research"}}), spec)
@@ -92,4 +94,102 @@ fn long_task_groups_are_refused() {
     check(&scenario, &queued(&empty()), "applied GangJoined", &[]);
     scenario.object["spec"]["pytorchReplicaSpecs"]["E"] = json!({"replicas": 2, "template": placement("y")});
     check(&scenario, &queued(&empty()), "refused GangSizeUnknown", &["the task groups exceed 32 KiB"]);
+}
+
+/// Returns the template of a pod that requests these devices.
+fn template(gpus: u64) -> Value {
+    let resources = if gpus > 0 { json!({"limits": {"nvidia.com/gpu": gpus}}) } else { json!({}) };
+    let containers = json!([{"name": "pytorch", "image": "i", "resources": resources}]);
+    json!({"metadata": {"labels": {"yunikorn.apache.org/queue": "root.a"}}, "spec": {"containers": containers}})
+}
+
+fn pytorch_job() -> Value {
+    let mut job = job();
+    job["metadata"] = json!({"name": "job"});
+    job["spec"]["pytorchReplicaSpecs"]["Master"]["template"] = template(8);
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] = template(8);
+    job
+}
+
+fn mpi_job() -> Value {
+    let roles = json!({"Launcher": {"template": template(0)}, "Worker": {"replicas": 2, "template": template(8)}});
+    json!({"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "metadata": {"name": "job"}, "spec": {"mpiReplicaSpecs": roles}})
+}
+
+fn ray_cluster() -> Value {
+    let group = |name: &str| json!({"groupName": name, "replicas": 2, "minReplicas": 2, "rayStartParams": {}, "template": template(8)});
+    json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "job"}, "spec": {
+        "enableInTreeAutoscaling": true, "headGroupSpec": {"rayStartParams": {}, "template": template(0)},
+        "workerGroupSpecs": [group("a"), group("b")],
+    }})
+}
+
+fn requesting(cpu: &str) -> Value {
+    json!({"name": "added", "image": "i", "resources": {"requests": {"cpu": cpu}}})
+}
+
+/// Runs the pods of all roles as their operator creates them, with an additional first container in `list`, and checks the
+/// resources of their task groups.
+fn check_all_roles(object: &Value, added: Option<(&str, &Value)>, expected: &Value) {
+    let text = |key: &str| object[key].as_str().unwrap();
+    let kind = find(text("apiVersion"), text("kind")).unwrap();
+    let runtimes = Runtimes::default();
+    let roles = (kind.render)(&Manifest { raw: object, namespace: "team-a", runtimes: &runtimes }).unwrap();
+    let scenario = Scenario { object: object.clone(), ..Scenario::new("yunikorn") };
+    for mut role in roles {
+        let spec = &mut role.pod["spec"];
+        if let Some((list, container)) = added {
+            let mut containers = spec[list].as_array().cloned().unwrap_or_default();
+            containers.insert(0, container.clone());
+            spec[list] = Value::Array(containers);
+        }
+        let requests = Requests::from_pod_spec(spec);
+        let patched = check(&scenario, &role.pod, "applied GangJoined", &[]);
+        let own = &patched["metadata"]["annotations"]["yunikorn.apache.org/task-group-name"];
+        let groups = task_groups(&patched);
+        let resources: Value = groups.iter().map(|group| json!([group["name"], group["minResource"]])).collect();
+        assert_eq!(&resources, expected, "of the pod of {}", role.name);
+        let reserved = groups.iter().find(|group| &group["name"] == own).unwrap()["minResource"].as_object().unwrap();
+        assert_eq!(requests.excess_over(&Requests::from_list(reserved)), Requests::default(), "{}", role.name);
+    }
+}
+
+#[rstest]
+#[case::pytorch_job(pytorch_job(), json!([
+    ["master", {"nvidia.com/gpu": "8"}],
+    ["worker", {"cpu": "50m", "memory": "10485760", "nvidia.com/gpu": "8"}],
+]))]
+#[case::mpi_job(mpi_job(), json!([
+    ["launcher", {"cpu": "100m", "ephemeral-storage": "5368709120", "memory": "536870912"}],
+    ["worker", {"nvidia.com/gpu": "8"}],
+]))]
+#[case::ray_cluster(ray_cluster(), json!([
+    ["head", {"cpu": "500m", "memory": "536870912"}],
+    ["a", {"cpu": "200m", "memory": "268435456", "nvidia.com/gpu": "8"}],
+    ["b", {"cpu": "200m", "memory": "268435456", "nvidia.com/gpu": "8"}],
+]))]
+fn containers_of_the_operator_are_reserved_for_their_role(#[case] object: Value, #[case] expected: Value) {
+    check_all_roles(&object, None, &expected);
+}
+
+#[rstest]
+#[case::sidecar("containers", requesting("100m"), "100m", "150m")]
+#[case::init_container("initContainers", requesting("10m"), "10m", "60m")]
+#[case::native_sidecar(
+    "initContainers",
+    json!({"name": "added", "image": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}),
+    "100m",
+    "150m"
+)]
+fn pods_of_all_roles_have_the_same_task_groups(
+    #[case] list: &str,
+    #[case] container: Value,
+    #[case] master: &str,
+    #[case] worker: &str,
+) {
+    let expected = json!([
+        ["master", {"cpu": master, "nvidia.com/gpu": "8"}],
+        ["worker", {"cpu": worker, "memory": "10485760", "nvidia.com/gpu": "8"}],
+    ]);
+    check_all_roles(&pytorch_job(), Some((list, &container)), &expected);
 }

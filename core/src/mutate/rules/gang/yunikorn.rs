@@ -2,7 +2,8 @@
 //!
 //! `YuniKorn` reserves the capacity of a gang with placeholder pods that request what the task groups contain. A pod that
 //! requests more than its placeholder loses the reservation, so the task groups contain the requests that other webhooks
-//! and rules added: this webhook is called again after them.
+//! and rules added: this webhook is called again after them. All pods of a job must have the same groups, whichever role
+//! they belong to, so that containers that the operator adds to one role count only for this role.
 
 use serde_json::{Map, Value, json};
 
@@ -28,6 +29,15 @@ struct Reservation {
     placement: Map<String, Value>,
 }
 
+/// The pod at hand, by which the pods of other roles are predicted.
+struct OwnPod<'a> {
+    role: &'a GangRole,
+    requests: Requests,
+    /// Requests that webhooks and rules have added to those of the operator.
+    added: Requests,
+    placement: Map<String, Value>,
+}
+
 /// Plans the application and its task groups, and returns the pointer of the pod's own. `plan` contains the writes of the
 /// rules that were evaluated before.
 pub(super) fn plan(
@@ -48,7 +58,10 @@ pub(super) fn plan(
         let warning = format!("gang yunikorn not applied: the pod names no queue: {problem}");
         return Err(Box::new(RuleDecision::refused(Reason::GangQueueUnknown, problem, warning)));
     }
-    let role = member.role.unwrap_or(SOLE_ROLE);
+    let name = member.role.unwrap_or(SOLE_ROLE);
+    let Some(role) = gang.roles.iter().find(|role| role.name == name) else {
+        return Err(Box::new(RuleDecision::skipped(Reason::GangSizeUnknown)));
+    };
     let groups = task_groups(gang, role, &planned_pod(pod.raw(), plan));
     if groups.len() > MAX_TASK_GROUPS {
         let problem = format!("the task groups exceed {} KiB", MAX_TASK_GROUPS / 1024);
@@ -56,7 +69,7 @@ pub(super) fn plan(
         return Err(Box::new(RuleDecision::refused(Reason::GangSizeUnknown, problem, warning)));
     }
     own.set_label(YUNIKORN_APP, gang.name.as_str());
-    own.set_annotation(YUNIKORN_TASK_GROUP, group_name(role));
+    own.set_annotation(YUNIKORN_TASK_GROUP, group_name(name));
     own.set_annotation(YUNIKORN_TASK_GROUPS, groups);
     Ok(annotation_pointer(YUNIKORN_TASK_GROUP))
 }
@@ -72,10 +85,8 @@ fn planned_pod(pod: &Value, plan: &Plan) -> Value {
 }
 
 /// Returns the task groups as JSON. `pod` is a pod of `own_role`.
-fn task_groups(gang: &Gang<'_>, own_role: &str, pod: &Value) -> String {
-    let spec = pod.get("spec").unwrap_or(&Value::Null);
-    let own = Reservation { requests: Requests::from_pod_spec(spec), placement: placement(spec) };
-    let template = gang.roles.iter().find(|role| role.name == own_role).copied();
+fn task_groups(gang: &Gang<'_>, own_role: &GangRole, pod: &Value) -> String {
+    let own = OwnPod::new(own_role, pod.get("spec").unwrap_or(&Value::Null));
     let mut missing = gang.size - gang.min_members;
     let mut groups = Vec::with_capacity(gang.roles.len());
     // An elastic job runs with fewer workers, which are its last roles.
@@ -85,10 +96,7 @@ fn task_groups(gang: &Gang<'_>, own_role: &str, pod: &Value) -> String {
         if members == 0 {
             continue;
         }
-        let Reservation { requests, placement } = match template {
-            Some(template) if role.name != own_role => reservation(role, template, &own),
-            _ => Reservation { requests: own.requests.clone(), placement: own.placement.clone() },
-        };
+        let Reservation { requests, placement } = own.reservation(role);
         let mut group = json!({
             "name": group_name(&role.name),
             "minMember": members,
@@ -105,19 +113,42 @@ fn task_groups(gang: &Gang<'_>, own_role: &str, pod: &Value) -> String {
     Value::Array(groups).to_string()
 }
 
-/// Returns the reservation for a pod of another `role`: what its template requests, and what `own`, a pod of the role
-/// `template`, got in addition. Devices and nodes are those of the fabric, which a role gets only if it requests the same
-/// accelerators.
-fn reservation(role: &GangRole, template: &GangRole, own: &Reservation) -> Reservation {
-    let added = own.requests.excess_over(&template.requests);
-    let has_same_devices = role.requests.devices().eq(template.requests.devices());
-    let mut requests = role.requests.clone();
-    requests.add(&if has_same_devices { added } else { added.without_devices() });
-    let mut placement = role.placement.clone();
-    if has_same_devices && role.placement == template.placement {
-        placement.clone_from(&own.placement);
+impl<'a> OwnPod<'a> {
+    fn new(role: &'a GangRole, spec: &Value) -> Self {
+        let requests = Requests::from_pod_spec(spec);
+        let without_operator = role.added.map(|name| Requests::from_pod_spec(&without_container(spec, name)));
+        let added = without_operator.as_ref().unwrap_or(&requests).excess_over(&role.requests);
+        Self { role, added, placement: placement(spec), requests }
     }
-    Reservation { requests, placement }
+
+    /// Returns the reservation for a pod of `role`: what its operator creates, and what this pod got in addition. Devices
+    /// and nodes are those of the fabric, which a role gets only if it requests the same accelerators.
+    fn reservation(&self, role: &GangRole) -> Reservation {
+        let has_same_devices = role.requests.devices().eq(self.role.requests.devices());
+        let mut requests = role.created.clone();
+        requests.add(&if has_same_devices { self.added.clone() } else { self.added.without_devices() });
+        let mut placement = role.placement.clone();
+        if has_same_devices && role.placement == self.role.placement {
+            placement.clone_from(&self.placement);
+        }
+        if role.name == self.role.name {
+            // An operator of another version may add more.
+            requests.raise_to(&self.requests);
+            placement.clone_from(&self.placement);
+        }
+        Reservation { requests, placement }
+    }
+}
+
+/// Returns `spec` without the containers of this name.
+fn without_container(spec: &Value, name: &str) -> Value {
+    let mut spec = spec.clone();
+    for list in ["containers", "initContainers"] {
+        if let Some(containers) = spec.get_mut(list).and_then(Value::as_array_mut) {
+            containers.retain(|container| container.get("name").and_then(Value::as_str) != Some(name));
+        }
+    }
+    spec
 }
 
 /// Returns the name of the task group of a role.

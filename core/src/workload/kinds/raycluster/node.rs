@@ -12,6 +12,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 const FT_ENABLED: &str = "ray.io/ft-enabled";
 const OVERWRITE_COMMAND: &str = "ray.io/overwrite-container-cmd";
 const METRICS_PORT: u64 = 8080;
+/// Init container of workers.
+pub(super) const WAIT_CONTAINER: &str = "wait-gcs-ready";
 /// CPU of the init container, which only polls the head.
 const WAIT_CPU: &str = "200m";
 /// Memory of the init container.
@@ -119,9 +121,7 @@ fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) -> Result<(), Render
     let Some(ray) = containers(&mut draft.spec).next() else { return Ok(()) };
     let image = options.get("image").value().or_else(|| ray.get("image")).cloned().unwrap_or_default();
     let policy = options.get("imagePullPolicy").text()?.unwrap_or("IfNotPresent");
-    let amounts = json!({"cpu": "500m", "memory": "512Mi"});
-    let resources = options.get("resources").value().cloned();
-    let resources = resources.unwrap_or_else(|| json!({"limits": amounts, "requests": amounts}));
+    let resources = autoscaler_resources(&cluster.spec);
     let version = autoscaler_version(cluster)?;
     if let Some(version) = version {
         append(ray, "env", [env("RAY_enable_autoscaler_v2", if version == "v2" { "true" } else { "false" })]);
@@ -139,12 +139,24 @@ fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) -> Result<(), Render
 /// Returns the init container that waits until the head is ready; its script is omitted.
 fn wait_container(ray: &Map<String, Value>) -> Value {
     let inherited = INHERITED_FIELDS.into_iter().filter_map(|key| Some((key.to_owned(), ray.get(key)?.clone())));
-    let mut container = Map::from_iter([("name".to_owned(), Value::from("wait-gcs-ready"))]);
+    let mut container = Map::from_iter([("name".to_owned(), Value::from(WAIT_CONTAINER))]);
     container.extend(inherited);
     container.insert("command".to_owned(), json!(["/bin/bash", "-c", "--"]));
-    let amounts = json!({"cpu": WAIT_CPU, "memory": WAIT_MEMORY});
-    container.insert("resources".to_owned(), json!({"limits": amounts, "requests": amounts}));
+    container.insert("resources".to_owned(), wait_resources());
     Value::Object(container)
+}
+
+/// Returns the resources of the init container of workers.
+pub(super) fn wait_resources() -> Value {
+    let amounts = json!({"cpu": WAIT_CPU, "memory": WAIT_MEMORY});
+    json!({"limits": amounts, "requests": amounts})
+}
+
+/// Returns the resources of the autoscaler of a cluster with this `spec`.
+pub(super) fn autoscaler_resources(spec: &Field<'_>) -> Value {
+    let amounts = json!({"cpu": "500m", "memory": "512Mi"});
+    let resources = spec.get("autoscalerOptions").get("resources").value().cloned();
+    resources.unwrap_or_else(|| json!({"limits": amounts, "requests": amounts}))
 }
 
 /// Returns the variables that contain the name of the head's Service, with and without its domain.
