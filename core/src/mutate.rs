@@ -49,10 +49,12 @@ use rules::{RULES, RuleContext, RuleDecision};
 pub struct Draft {
     /// Decision of every rule.
     pub rules: Vec<RuleOutcome>,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
+    /// Warnings for the user, with the rules that give them.
+    pub warnings: Vec<(RuleId, String)>,
     /// Fields to write.
     pub plan: Plan,
+    /// Purpose of the label [`keys::MANAGED`](crate::keys::MANAGED) that another rule than `termination.managed` plans.
+    label_purpose: Option<&'static str>,
 }
 
 /// How much of a pod is decoded and compared to verify its patch. The result is the same.
@@ -88,7 +90,7 @@ pub fn mutate_and_apply(pod: &Value, snapshot: &Snapshot<'_>) -> (Outcome, Value
 
 /// Returns the outcome, and the pod with the planned patch if the verification was complete.
 fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (Outcome, Option<Value>) {
-    let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
+    let Draft { mut rules, mut warnings, plan, label_purpose } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
     let verified = match verification {
         _ if patch.is_empty() => Ok(None),
@@ -98,11 +100,18 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
     };
     let (findings, failure, patched) = match verified {
         Ok(patched) => {
+            marks::explain_label(&mut rules, label_purpose);
             let patched = PatchedPod::new(pod, &patch, patched);
             (lint_patched_pod(&patched, &rules, snapshot), None, patched.into_known())
         }
         Err(failure) => (lint_keys(Pod::new(pod), &rules, snapshot), Some(failure), None),
     };
+    if failure.is_some() {
+        // What they describe does not happen.
+        let is_applied = |rule: RuleId| rules.iter().any(|it| it.rule == rule && it.outcome == Verdict::Applied);
+        warnings.retain(|(rule, _)| !is_applied(*rule));
+    }
+    let mut warnings: Vec<String> = warnings.into_iter().map(|(_, warning)| warning).collect();
     let patch = match &failure {
         None => patch,
         Some(failure) => {
@@ -135,7 +144,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
         return skip_all(view, reason);
     }
     let context = RuleContext::new(view, snapshot);
-    let mut draft = Draft { rules: Vec::with_capacity(RULES.len()), warnings: Vec::new(), plan: Plan::default() };
+    let rules = Vec::with_capacity(RULES.len());
+    let mut draft = Draft { rules, warnings: Vec::new(), plan: Plan::default(), label_purpose: None };
     let mut markers = Vec::with_capacity(RULES.len());
     for rule in RULES.iter().filter(|rule| (rule.is_selected)(view)) {
         let decision = (rule.decide)(&context, &mut draft.plan);
@@ -145,7 +155,7 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
         let RuleDecision { verdict, reason, detail, field, warnings, notes, .. } =
             decision.with_responsible_field(rule.id, view);
         draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes));
-        draft.warnings.extend(warnings);
+        draft.warnings.extend(warnings.into_iter().map(|warning| (rule.id, warning)));
     }
     // Rules run in the order of their dependencies but are reported in the documented order.
     draft.rules.sort_by_key(|rule| rule.rule);
@@ -164,12 +174,12 @@ pub fn excluded(
     labels: &BTreeMap<String, String>,
     settings: &LintSettings,
 ) -> Outcome {
-    let Draft { rules, warnings, .. } = skip_all(pod, exclusion.into());
+    let rules = skip_all(pod, exclusion.into()).rules;
     // Injection does not matter if the rules do not run.
     let scope =
         KeyScope { rules_run: false, reports_ports: false, reports_gang: false, injection: Injection::Expected };
     let findings = lint::keys_without_effect(pod, labels, scope, settings);
-    Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
+    Outcome { rules, warnings: Vec::new(), findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 
 fn skip_all(pod: Pod<'_>, reason: Reason) -> Draft {
@@ -177,5 +187,5 @@ fn skip_all(pod: Pod<'_>, reason: Reason) -> Draft {
     let mut rules: Vec<RuleOutcome> =
         selected.map(|rule| RuleOutcome::new(rule.id, Verdict::Skipped, reason, None, None)).collect();
     rules.sort_by_key(|rule| rule.rule);
-    Draft { rules, warnings: Vec::new(), plan: Plan::default() }
+    Draft { rules, warnings: Vec::new(), plan: Plan::default(), label_purpose: None }
 }

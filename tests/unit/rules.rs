@@ -7,6 +7,7 @@ mod istio;
 mod managed;
 mod marks;
 mod mesh;
+mod refused_fields;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use crate::scope::Mode;
 
 /// Adds the marks to the plan. `applied` are the entries for [`keys::APPLIED`].
 pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft) {
-    let Draft { rules, plan, .. } = draft;
+    let Draft { rules, plan, label_purpose, .. } = draft;
     if rules.iter().any(|rule| rule.outcome == Verdict::Applied) {
         plan.set_annotation(keys::APPLIED, applied.join(","));
     }
@@ -21,7 +21,7 @@ pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft
     } else {
         "lets the controller watch the pod's gang"
     };
-    let mut label_purpose = plan.label(keys::MANAGED).map(|_| purpose);
+    *label_purpose = plan.label(keys::MANAGED).map(|_| purpose);
     // Namespaces labeled for istio-aux get nothing beyond what istio-aux does.
     if mode == Mode::Enabled {
         // HoldNotRendered describes what Istio did after the first call. A reinvocation that recorded it would change
@@ -39,19 +39,18 @@ pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft
             if pod.label(keys::MANAGED) != Some(MANAGED) {
                 plan.set_label(keys::MANAGED, MANAGED);
             }
-            label_purpose = Some("lets the controller report the refusal");
-        }
-    }
-    if let Some(purpose) = label_purpose {
-        for rule in rules {
-            explain_label(rule, purpose);
+            *label_purpose = Some("lets the controller report the refusal");
         }
     }
 }
 
-/// Explains the label [`keys::MANAGED`] in a decision of the rule `termination.managed` that did not write it.
-fn explain_label(rule: &mut RuleOutcome, purpose: &str) {
-    if rule.rule == RuleId::TerminationManaged && rule.outcome == Verdict::Skipped {
+/// Explains the label [`keys::MANAGED`] in the decision of the rule `termination.managed` if the rule did not write it. `purpose` is that
+/// of the label, if it is planned.
+pub(super) fn explain_label(rules: &mut [RuleOutcome], purpose: Option<&str>) {
+    let Some(purpose) = purpose else { return };
+    let is_other =
+        |rule: &&mut RuleOutcome| rule.rule == RuleId::TerminationManaged && rule.outcome == Verdict::Skipped;
+    for rule in rules.iter_mut().filter(is_other) {
         rule.message = format!("{}: the label {} {purpose}", rule.message, keys::MANAGED);
         rule.field.get_or_insert_with(|| label_pointer(keys::MANAGED));
     }

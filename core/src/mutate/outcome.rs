@@ -23,6 +23,9 @@ pub struct Outcome {
     pub failure: Option<VerifyError>,
 }
 
+/// Field of a refusal because the annotations are too large.
+const ANNOTATIONS: &str = "/metadata/annotations";
+
 /// Changes applied rules to refused ones, because the patch is withheld.
 pub(super) fn refuse_applied(rules: &mut [RuleOutcome], failure: &VerifyError) {
     let reason = if failure.is_annotation_overflow() {
@@ -33,7 +36,10 @@ pub(super) fn refuse_applied(rules: &mut [RuleOutcome], failure: &VerifyError) {
         Reason::PatchWithheld
     };
     for rule in rules.iter_mut().filter(|rule| rule.outcome == Verdict::Applied) {
-        *rule = RuleOutcome::new(rule.rule, Verdict::Refused, reason, Some(chain(failure)), rule.field.take());
+        let field = rule.field.take();
+        // No field of the patch is the cause, but the annotations of the pod.
+        let field = if failure.is_annotation_overflow() { Some(ANNOTATIONS.to_owned()) } else { field };
+        *rule = RuleOutcome::new(rule.rule, Verdict::Refused, reason, Some(chain(failure)), field);
     }
 }
 

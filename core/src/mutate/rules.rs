@@ -111,8 +111,8 @@ impl RuleDecision {
         self
     }
 
-    /// Adds the field of a refusal and of its notes, if the rule has not: the label of the pod that selects what the rule
-    /// applies, or else the whole pod.
+    /// Adds the field of a refusal and of its notes, if the rule has not: the label or annotation of the pod that selects what the
+    /// rule applies, or else the whole pod.
     pub(super) fn with_responsible_field(mut self, rule: RuleId, pod: Pod<'_>) -> Self {
         if self.verdict != Verdict::Refused {
             return self;
@@ -124,7 +124,9 @@ impl RuleDecision {
             _ => None,
         };
         let label = selected_by.filter(|key| pod.label(key).is_some());
-        let default = label.map_or_else(|| WHOLE_POD.to_owned(), label_pointer);
+        let annotation = checkpoint::selected_by(pod).filter(|_| rule == RuleId::Checkpoint);
+        let default = label.map(label_pointer).or(annotation.map(annotation_pointer));
+        let default = default.unwrap_or_else(|| WHOLE_POD.to_owned());
         let first = self.notes.first().and_then(|note| note.field.clone());
         for note in &mut self.notes {
             note.field.get_or_insert_with(|| default.clone());

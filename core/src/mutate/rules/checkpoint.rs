@@ -32,7 +32,12 @@ const PREFIX: &str = "checkpoint";
 
 /// Returns true if the rule runs for `pod`.
 pub(super) fn is_selected(pod: Pod<'_>) -> bool {
-    [keys::CHECKPOINT_WRITE_TIME, keys::NODE_MTBF].into_iter().any(|key| pod.annotation(key).is_some())
+    selected_by(pod).is_some()
+}
+
+/// Returns the annotation of `pod` for which the rule runs.
+pub(super) fn selected_by(pod: Pod<'_>) -> Option<&'static str> {
+    [keys::CHECKPOINT_WRITE_TIME, keys::NODE_MTBF].into_iter().find(|key| pod.annotation(key).is_some())
 }
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
@@ -121,7 +126,8 @@ fn set_interval(context: &RuleContext<'_>, seconds: u64, nodes: u32, plan: &mut 
     let targets = targets(context);
     let member = workload::identify(context.pod);
     if let Some(container) = targets.iter().find(|container| workload::has_ssh_ranks(**container, member)) {
-        return refused(Reason::CheckpointNotInherited, format!("container {}", container.name()));
+        return refused(Reason::CheckpointNotInherited, format!("container {}", container.name()))
+            .with_field(container.pointer());
     }
     let has_variable = |container: &Container<'_>| container.env_names().any(|name| name == VARIABLE);
     let may_have_variable = |container: &Container<'_>| json::items(container.raw(), "envFrom").next().is_some();
@@ -143,6 +149,7 @@ fn set_interval(context: &RuleContext<'_>, seconds: u64, nodes: u32, plan: &mut 
     match targets.iter().find(|container| !has_variable(container)) {
         Some(container) => {
             refused(Reason::CheckpointVariableUnknown, format!("envFrom of container {}", container.name()))
+                .with_field(format!("{}/envFrom", container.pointer()))
         }
         None if targets.is_empty() => RuleDecision::skipped(Reason::CheckpointNoContainer),
         None => RuleDecision::skipped(Reason::CheckpointIntervalPresent),

@@ -235,6 +235,22 @@ fn annotations_that_exclude_the_mode(
     check_direct(&direct(), &annotated(key, value), &format!("refused {reason}"), json!({}), &[warning]);
 }
 
+/// The webhook withholds the patch that such warnings and messages describe.
+#[test]
+fn an_invalid_pod_gets_no_notes_of_applied_rules() {
+    let mut pod = rank(json!({"labels": {"trainmesh.dev/fabric": "tcp"}}));
+    let container = &mut pod["spec"]["containers"][0];
+    container["resources"] = json!({"limits": {"nvidia.com/gpu": 8}});
+    let valid = direct().run(&pod);
+    assert!(valid.warnings.iter().any(|warning| warning.contains(LEAVES)), "{:?}", valid.warnings);
+    assert!(valid.rules.iter().any(|rule| rule.message.contains("lets the controller")), "{:#?}", valid.rules);
+    pod["spec"]["containers"][0]["env"].as_array_mut().unwrap().push(json!({"name": "A", "value": 5}));
+    let outcome = direct().run(&pod);
+    assert_eq!(outcome.warnings.len(), 1, "{:?}", outcome.warnings);
+    assert!(outcome.warnings[0].starts_with("patch withheld: "), "{:?}", outcome.warnings);
+    assert!(!outcome.rules.iter().any(|rule| rule.message.contains("lets the controller")), "{:#?}", outcome.rules);
+}
+
 #[test]
 fn without_ranges_the_mode_is_refused() {
     let warning = "mesh.traffic not applied: mesh.podCIDRs is empty: set it in the configuration; trainmesh doctor suggests ranges";

@@ -12,7 +12,7 @@ mod inbound;
 mod interfaces;
 mod outbound;
 
-use super::super::{RuleContext, RuleDecision, annotation_pointer};
+use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
 use super::captured::warn_if_captured;
 use super::consequence::LEAVES_MESH;
 use super::tls_mode::{self, ClientTls};
@@ -30,6 +30,8 @@ struct Refusal {
     detail: String,
     /// Rest of the warning.
     warning: String,
+    /// JSON pointer of the label or annotation of the pod that is the cause, if there is one.
+    field: Option<String>,
 }
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
@@ -55,6 +57,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
             reason: Reason::TrafficAmbient,
             detail: "label the pod istio.io/dataplane-mode=none".to_owned(),
             warning: "ztunnel redirects the pod: label it istio.io/dataplane-mode=none".to_owned(),
+            field: pod.label(keys::DATAPLANE_MODE).map(|_| label_pointer(keys::DATAPLANE_MODE)),
         });
     }
     if pod.disables_interception() {
@@ -93,6 +96,7 @@ fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Pl
             reason: Reason::PodCidrsMissing,
             detail: fix.to_owned(),
             warning: format!("mesh.podCIDRs is empty: {fix}"),
+            field: None,
         });
     }
     let capture = CaptureAnnotations::parse(context.pod)?;
@@ -127,7 +131,14 @@ fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Pl
     })
 }
 
+impl Refusal {
+    /// Creates the refusal because of annotation `key` of the pod.
+    fn of_annotation(reason: Reason, key: &str, problem: String) -> Self {
+        Self { reason, detail: problem.clone(), warning: problem, field: Some(annotation_pointer(key)) }
+    }
+}
+
 fn refused(refusal: Refusal) -> RuleDecision {
     let warning = format!("mesh.traffic not applied: {}", refusal.warning);
-    RuleDecision::refused(refusal.reason, refusal.detail, warning)
+    RuleDecision { field: refusal.field, ..RuleDecision::refused(refusal.reason, refusal.detail, warning) }
 }

@@ -87,8 +87,10 @@ fn decide_by_proxy(context: &RuleContext<'_>, proxy: Proxy<'_>, plan: &mut Plan)
     }
     if !proxy.holds_application() {
         let cause = likely_cause(context, proxy);
+        let declined = matches!(proxy_config::hold(context.pod.annotation(keys::PROXY_CONFIG)), Hold::False);
+        let field = if declined { annotation_pointer(keys::PROXY_CONFIG) } else { proxy.container.pointer() };
         let warning = format!("mesh.hold: injected without the hold: {cause}");
-        return RuleDecision::refused(Reason::HoldNotRendered, cause, warning).with_field(proxy.container.pointer());
+        return RuleDecision::refused(Reason::HoldNotRendered, cause, warning).with_field(field);
     }
     match longer_wait(context, proxy) {
         Some(command) => RuleDecision::applied(

@@ -81,5 +81,5 @@ fn list<T>(pod: Pod<'_>, key: &str, expected: &str, parse: fn(&str) -> Option<T>
 fn invalid(key: &str, item: &str, expected: &str) -> Refusal {
     let name = key.strip_prefix(keys::TRAFFIC_PREFIX).unwrap_or(key);
     let problem = format!("{name} contains {:?}: expected {expected}", excerpt(item));
-    Refusal { reason: Reason::CaptureAnnotationInvalid, detail: problem.clone(), warning: problem }
+    Refusal::of_annotation(Reason::CaptureAnnotationInvalid, key, problem)
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::super::super::annotation_pointer;
 use super::Refusal;
 use super::annotations::{CaptureAnnotations, Selection};
 use crate::keys;
@@ -48,17 +49,17 @@ pub(super) fn captured(
 ) -> Result<Inbound, Refusal> {
     let member_ports = workload::member_ports(pod, member);
     let of_job = |key: &str, port: u16| {
-        let problem = format!("{key} captures port {port} of the job: remove it");
-        Refusal { reason: Reason::MemberPortCaptured, detail: problem.clone(), warning: problem }
+        let problem = format!("{} captures port {port} of the job: remove it", short(key));
+        Refusal::of_annotation(Reason::MemberPortCaptured, key, problem)
     };
     match &capture.included_ports {
         Some(Selection::All) => {
             let problem =
                 format!("{} captures every port: list ports, or remove it", short(keys::INCLUDE_INBOUND_PORTS));
-            Err(Refusal { reason: Reason::MemberPortCaptured, detail: problem.clone(), warning: problem })
+            Err(Refusal::of_annotation(Reason::MemberPortCaptured, keys::INCLUDE_INBOUND_PORTS, problem))
         }
         Some(Selection::Only(ports)) => match ports.iter().find(|port| member_ports.contains(port)) {
-            Some(port) => Err(of_job(short(keys::INCLUDE_INBOUND_PORTS), *port)),
+            Some(port) => Err(of_job(keys::INCLUDE_INBOUND_PORTS, *port)),
             None => Ok(Inbound { ports: ports.clone(), is_kept: true }),
         },
         None => {
@@ -73,7 +74,8 @@ pub(super) fn captured(
             ports.dedup();
             if ports.len() > MAX_PORTS {
                 let problem = format!("the pod declares {} ports, at most {MAX_PORTS} can be listed", ports.len());
-                return Err(Refusal { reason: Reason::TooManyPorts, detail: problem.clone(), warning: problem });
+                let (detail, warning) = (problem.clone(), problem);
+                return Err(Refusal { reason: Reason::TooManyPorts, detail, warning, field: None });
             }
             Ok(Inbound { ports, is_kept: false })
         }
@@ -93,6 +95,7 @@ fn mesh_ports(pod: Pod<'_>) -> Result<Vec<u16>, Refusal> {
         reason: Reason::MeshPortsInvalid,
         detail: format!("{item:?}: expected ports such as 8080,6006"),
         warning: format!("{} contains {item:?}: expected ports", keys::MESH_PORTS),
+        field: Some(annotation_pointer(keys::MESH_PORTS)),
     })
 }
 
