@@ -81,8 +81,13 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let expected: &[&str] = match (key, location) {
         (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
         (keys::INJECT, _) => &[scope::DISABLED],
-        (keys::GANG, _) if GangMode::parse(value).is_none() => GangMode::names(),
-        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => Traffic::names(),
+        // Its rule is refused, or has no effect.
+        (keys::GANG, _) if GangMode::parse(value).is_none() => {
+            return Some(unknown_mode(key, value, GangMode::names()));
+        }
+        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => {
+            return Some(unknown_mode(key, value, Traffic::names()));
+        }
         (keys::SETTLE, _) if duration::parse(value).is_err() => {
             return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));
         }
@@ -112,6 +117,10 @@ fn injection_problem(location: Location, key: &str, value: &str) -> Option<Strin
     };
     let is_valid = expected.contains(&value);
     (!is_valid).then(|| format!("{key}={} {effect}: {}", excerpt(value), correction(value, expected)))
+}
+
+fn unknown_mode(key: &str, value: &str, expected: &[&str]) -> String {
+    format!("{key}={}: unknown mode: {}", excerpt(value), correction(value, expected))
 }
 
 /// Returns the valid value that a user may have meant, or all.

@@ -9,6 +9,7 @@ mod invalid_field;
 mod invalid_quantity;
 mod live;
 mod manifest_context;
+mod metadata_values;
 mod misplaced;
 mod namespace;
 mod objects;

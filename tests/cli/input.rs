@@ -256,6 +256,44 @@ fn messages_about_kustomizations_name_the_source_file(
     assert_exit(&run(KUSTOMIZATION, command), code, stdout, stderr);
 }
 
+/// A label that a kustomization adds is not in the base; one of the base is.
+#[rstest]
+#[case::job(
+    "",
+    "overlays/prod/kustomization.yaml: document 1, line 1: FP045: Job team-a/a: trainmesh.dev/inject has no effect in .metadata.labels"
+)]
+#[case::base(
+    ", labels: {trainmesh.dev/inject: audit}",
+    "base/job.yaml: document 1, line 4: FP045: Job team-a/a: trainmesh.dev/inject"
+)]
+#[case::namespace(
+    "",
+    "overlays/prod/kustomization.yaml: document 1, line 1: FP045: Namespace team-a: label trainmesh.dev/injct"
+)]
+#[case::namespace_of_the_base(
+    "",
+    "base/job.yaml: document 2, line 15: FP045: Namespace team-a: label trainmesh.dev/zone"
+)]
+fn warnings_about_labels_of_kustomizations_name_the_file_that_sets_them(#[case] label: &str, #[case] stderr: &str) {
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team-a, labels: {trainmesh.dev/zone: a}}\n";
+    let base = JOB.replace("{name: a}", &format!("{{name: a{label}}}")) + namespace;
+    let added = "labels: {trainmesh.dev/inject: audit, trainmesh.dev/injct: b";
+    let rendered = JOB.replace("{name: a}", &format!("{{name: a, namespace: team-a, {added}}}}}"))
+        + &namespace.replace("labels: {", &format!("{added}, "));
+    let files = [
+        ("base/kustomization.yaml", "resources: [job.yaml]\n"),
+        ("base/job.yaml", &base),
+        (
+            "overlays/prod/kustomization.yaml",
+            "namespace: team-a\nresources: [../../base]\ncommonLabels: {trainmesh.dev/inject: audit, trainmesh.dev/injct: b}\n",
+        ),
+        ("rendered.yaml", &rendered),
+    ];
+    for command in ["lint -k overlays/prod", "preview -k overlays/prod --summary --fail-on unknown"] {
+        assert_exit(&run(&files, command), 1, &[], stderr);
+    }
+}
+
 /// The value of another flag is no manifest that lacks its flag.
 #[rstest]
 #[case::long("preview llama-0 -k overlays/prod --config base/job.yaml")]

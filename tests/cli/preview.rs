@@ -84,7 +84,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["lint", "-f", "-", "-o", "json"],
     NAMESPACE,
     0,
-    &[r#""message":"Namespace team-a: label trainmesh.dev/mesh-traffic=off has no effect: expected leave, "#, r#""id":"FP045""#],
+    &[r#""message":"Namespace team-a: label trainmesh.dev/mesh-traffic=off: unknown mode: expected leave, "#, r#""id":"FP045""#],
     ""
 )]
 #[case::label_of_a_workload(

@@ -84,6 +84,22 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "replicatedJobs: [{name: w, template: {spec: {completionMode: indexed, TEMPLATE}}}]"), 1, &[],
     "spec.replicatedJobs[0].template.spec.completionMode: the apiserver rejects completionMode=indexed"
 )]
+#[case::label_of_a_job(
+    "lint -f - --fail-on W", &job("").replace("{name: a}", "{name: a, labels: {kueue.x-k8s.io/queue-name: 5}}"), 1, &[],
+    "stdin: document 1, line 3: FP049: Job default/a: metadata.labels[kueue.x-k8s.io/queue-name]: the apiserver rejects 5: expected a string; quote it"
+)]
+#[case::annotation_of_an_operators_kind(
+    "preview -f - --fail-on unknown",
+    &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Master: {TEMPLATE}}").replace("{name: a}, spec", "{name: a, annotations: {x: [true]}}, spec"), 1, &[],
+    "FP049: PyTorchJob default/a: metadata.annotations.x: the apiserver rejects a list: expected a string\n"
+)]
+#[case::label_of_a_template_of_jobs(
+    "lint -f - --fail-on W",
+    "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  schedule: '* * * * *'\n  jobTemplate:\n    metadata: {labels: {x: true}}\n    \
+     spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n", 1, &[],
+    "line 7: FP049: CronJob default/a: spec.jobTemplate.metadata.labels.x: the apiserver rejects true: expected a string; quote it"
+)]
+#[case::null_label("lint -f - --fail-on W", &job("").replace("{name: a}", "{name: a, labels: {x: null}}"), 0, &[], "")]
 #[case::replica_type(
     "lint -f - --fail-on W", &operator("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs: {Launcher: {TEMPLATE}, Workers: {TEMPLATE}}"), 1, &[],
     "FP049: MPIJob default/a: spec.mpiReplicaSpecs.Workers has no effect: MPIJob has no field Workers: did you mean Worker?"

@@ -128,7 +128,7 @@ mod tests {
             (
                 Code::LabelsWithoutEffect,
                 "a (trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?), \
-                 a (trainmesh.dev/mesh-traffic=off has no effect: expected leave, direct, disableCapture or disableInjection), \
+                 a (trainmesh.dev/mesh-traffic=off: unknown mode: expected leave, direct, disableCapture or disableInjection), \
                  b (trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?)"
                     .to_owned()
             ),

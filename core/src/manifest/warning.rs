@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::write_position;
+use super::{Document, write_position};
 use crate::yaml::DuplicateKey;
 
 /// A warning about a document, which is read nevertheless.
@@ -25,6 +25,14 @@ pub struct DocumentWarning {
 const MAX_QUOTED_CHARS: usize = 60;
 
 impl DocumentWarning {
+    /// Creates the warning of lint check `check` about the field of `document` at this position, which may be in a kustomization.
+    #[must_use]
+    pub fn at(document: &Document, (source, line): (Arc<str>, u64), check: &'static str, message: String) -> Self {
+        // A kustomization is a file with one document.
+        let index = if source == document.source { document.document } else { 0 };
+        Self { source, document: index, line, check: Some(check), message }
+    }
+
     /// Creates the warning about a duplicate key of the document at `source` and `document`, which starts on `line`.
     pub(super) fn from_duplicate(source: &Arc<str>, document: usize, line: u64, duplicate: &DuplicateKey) -> Self {
         let DuplicateKey { key, lines } = duplicate;

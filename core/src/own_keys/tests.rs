@@ -13,7 +13,7 @@ use crate::config::Configuration;
     NamespaceLabel,
     "trainmesh.dev/gang",
     "vulcano",
-    Some("trainmesh.dev/gang=vulcano has no effect: did you mean volcano?")
+    Some("trainmesh.dev/gang=vulcano: unknown mode: did you mean volcano?")
 )]
 #[case::explicit_opt_out(NamespaceLabel, "trainmesh.dev/inject", "disabled", None)]
 #[case::value(
@@ -50,7 +50,7 @@ use crate::config::Configuration;
     NamespaceLabel,
     "trainmesh.dev/mesh-traffic",
     "disablecapture",
-    Some("trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
+    Some("trainmesh.dev/mesh-traffic=disablecapture: unknown mode: did you mean disableCapture?")
 )]
 #[case::label_as_annotation_of_a_namespace(
     NamespaceAnnotation,

@@ -64,13 +64,8 @@ pub(super) fn warnings(
             [template] => format!("{verb} {template}.metadata.{target}"),
             [first, ..] => format!("{verb} {first}.metadata.{target} (and of the other pod templates)"),
         };
-        DocumentWarning {
-            source: document.source.clone(),
-            document: document.document,
-            line: document.path_line(&format!("{path}[{key}]")),
-            check: Some(check.code()),
-            message: format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}{misspelled}"),
-        }
+        let message = format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}{misspelled}");
+        DocumentWarning::at(document, document.path_position(&format!("{path}[{key}]")), check.code(), message)
     };
     entries.into_iter().map(warning).collect()
 }

@@ -14,12 +14,9 @@ pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<Docum
     let [labels, annotations] =
         ["labels", "annotations"].map(|map| manifest_context::metadata_map(&namespace.value, map));
     let shown = reported(&labels, &annotations, fabric);
-    let warning = |finding: Finding| DocumentWarning {
-        source: namespace.source.clone(),
-        document: namespace.document,
-        line: namespace.pointer_line(&finding.subject),
-        check: Some(finding.code),
-        message: format!("Namespace {}: {}", super::name_of(namespace), finding.message),
+    let warning = |finding: Finding| {
+        let message = format!("Namespace {}: {}", super::name_of(namespace), finding.message);
+        DocumentWarning::at(namespace, namespace.pointer_position(&finding.subject), finding.code, message)
     };
     let mut warnings: Vec<DocumentWarning> = shown.map(warning).collect();
     warnings.sort_by_key(|warning| warning.line);

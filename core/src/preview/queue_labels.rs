@@ -37,15 +37,13 @@ pub(super) fn warnings(
     let name = super::name_of(document);
     let mut paths = Vec::new();
     collect(&document.value, "", &mut paths);
-    let warning = |path: String| DocumentWarning {
-        source: document.source.clone(),
-        document: document.document,
-        line: document.path_line(&format!("{path}[{KUEUE_QUEUE}]")),
-        check: Some(MISPLACED_KEYS.code()),
-        message: format!(
+    let warning = |path: String| {
+        let message = format!(
             "{kind} {namespace}/{name}: {KUEUE_QUEUE} has no effect in {path} with Kueue's integration {integration}, which reads the \
              label of the {owner}: move it to {target}.metadata.labels"
-        ),
+        );
+        let position = document.path_position(&format!("{path}[{KUEUE_QUEUE}]"));
+        DocumentWarning::at(document, position, MISPLACED_KEYS.code(), message)
     };
     paths.into_iter().take(MAX_WARNINGS).map(warning).collect()
 }

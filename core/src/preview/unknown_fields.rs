@@ -6,6 +6,7 @@ use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{ReplicationController, Service};
 use serde_json::Value;
 
+use super::metadata_values;
 use super::operator_fields::{POD_SPEC, misspelled};
 use crate::config::LintSettings;
 use crate::known_fields::{Found, Problem, unknown_fields_except};
@@ -34,18 +35,20 @@ pub(super) fn warnings(
     let value = &document.value;
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let messages: Vec<(String, String)> = match search_of(api_version, kind) {
+    let search = search_of(api_version, kind);
+    let mut messages: Vec<(String, String)> = match search {
         Some(search) => describe(&search(value, POD_SPEC)),
         None if kind == TRAIN_JOB && workload::find(api_version, kind).is_some() => dropped_fields(value, stock),
         None => describe(&misspelled(api_version, kind, value)),
     };
+    if search.is_some() || kind != "Pod" && workload::find(api_version, kind).is_some() {
+        // Operators may drop the metadata of their templates.
+        messages.extend(metadata_values::messages(value, search.is_some()));
+    }
     let name = super::name_of(document);
-    let warning = |(path, message): (String, String)| DocumentWarning {
-        source: document.source.clone(),
-        document: document.document,
-        line: document.path_line(&path),
-        check: Some(UNKNOWN_FIELDS.code()),
-        message: format!("{kind} {namespace}/{name}: {message}"),
+    let warning = |(path, message): (String, String)| {
+        let message = format!("{kind} {namespace}/{name}: {message}");
+        DocumentWarning::at(document, document.path_position(&path), UNKNOWN_FIELDS.code(), message)
     };
     messages.into_iter().map(warning).collect()
 }

@@ -15,12 +15,12 @@ fn excluded(scenario: Scenario) -> Scenario {
 #[case::excluded(
     excluded(labeled("trainmesh.dev/mesh-traffic: 'off'")),
     Some(
-        "label trainmesh.dev/mesh-traffic=off has no effect: expected leave, direct, disableCapture or disableInjection"
+        "label trainmesh.dev/mesh-traffic=off: unknown mode: expected leave, direct, disableCapture or disableInjection"
     )
 )]
 #[case::of_the_namespace(
     excluded(labeled("a: b").labelled("trainmesh.dev/mesh-traffic", "disablecapture")),
-    Some("namespace label trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
+    Some("namespace label trainmesh.dev/mesh-traffic=disablecapture: unknown mode: did you mean disableCapture?")
 )]
 #[case::without_opt_in(
     excluded(labeled("trainmesh.dev/mesh-traffic: direct")),

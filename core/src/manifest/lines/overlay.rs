@@ -53,6 +53,38 @@ impl Document {
         Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
     }
 
+    /// Returns the file and line of the field at `path` of the object itself, as `kubectl explain` writes it: in the file of the object,
+    /// or of a kustomization that sets the value. If the object does not contain the field, that is the closest field around it.
+    #[must_use]
+    pub fn path_position(&self, path: &str) -> (Arc<str>, u64) {
+        self.set_by_overlay(|object| follow_all(object, path))
+            .unwrap_or_else(|| (Arc::clone(&self.source), self.path_line(path)))
+    }
+
+    /// Like [`Self::path_position`], for a JSON pointer.
+    #[must_use]
+    pub fn pointer_position(&self, pointer: &str) -> (Arc<str>, u64) {
+        self.set_by_overlay(|object| tokens(pointer).try_fold(object, |node, token| child(node, &token)))
+            .unwrap_or_else(|| (Arc::clone(&self.source), self.pointer_line(pointer)))
+    }
+
+    /// Returns the file and line of the field that `find` returns, if a kustomization sets it.
+    fn set_by_overlay(&self, find: impl for<'tree> Fn(Node<'tree>) -> Option<Node<'tree>>) -> Option<(Arc<str>, u64)> {
+        let overlay = self.overlay.as_deref()?;
+        let no_lines = Lines::default();
+        let rendered = find(no_lines.node(&self.value, &[]))?.value;
+        // A mapping has several fields, each of which may come from another file.
+        let is_set = |node: &Node<'_>| node.value == rendered || node.value.is_object() && rendered.is_object();
+        if find(self.object()?).is_some_and(|node| is_set(&node)) {
+            return None;
+        }
+        let in_patch = overlay.patches.iter().find_map(|patch| {
+            let node = find(patch.text.own_object()?).filter(is_set)?;
+            Some((Arc::clone(&patch.source), patch.text.line(node)))
+        });
+        Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
+    }
+
     /// Returns the file and line of the field at `pointer`, a JSON pointer, of the object itself, or of the closest field around it. A
     /// patch of a kustomization that contains the field takes precedence over the file of the object.
     #[must_use]
