@@ -49,6 +49,18 @@ fn the_origin_of_labels_is_shown(#[case] arguments: &[&str], #[case] expected: &
     assert!(run.stderr.lines().any(|line| line == format!("note: {expected}")), "{run:#?}");
 }
 
+#[rstest]
+#[case::of_the_document("a=b", true)]
+#[case::of_the_flag("trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tcp", false)]
+fn an_opt_in_from_elsewhere_counts(#[case] labels: &str, #[case] is_reported: bool) {
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {trainmesh.dev/fabric: tcp}}\n";
+    for command in ["lint", "preview"] {
+        let input = format!("{namespace}---\n{POD}");
+        let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels], &input);
+        assert_eq!(run.stderr.contains("has no effect without trainmesh.dev/inject"), is_reported, "{run:#?}");
+    }
+}
+
 #[test]
 fn warnings_about_a_namespace_are_in_the_order_of_its_lines() {
     let namespace = "\

@@ -7,12 +7,17 @@ use crate::config::Fabric;
 use crate::finding::{Finding, Severity};
 use crate::lint::{NAMESPACE_FIELD, namespace_keys_without_effect};
 use crate::manifest::{Document, DocumentWarning};
+use crate::{keys, scope};
 
 /// Returns warnings about the labels and annotations of a Namespace that have no effect. Without them, only the pods of the Namespace,
-/// which are often in other files, would show the problem.
-pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<DocumentWarning> {
-    let [labels, annotations] =
-        ["labels", "annotations"].map(|map| manifest_context::metadata_map(&namespace.value, map));
+/// which are often in other files, would show the problem. `effective` are the labels of the namespace that apply.
+pub(super) fn label_warnings(
+    namespace: &Document,
+    effective: &BTreeMap<String, String>,
+    fabric: &Fabric,
+) -> Vec<DocumentWarning> {
+    let labels = labels_of(namespace, effective);
+    let annotations = manifest_context::metadata_map(&namespace.value, "annotations");
     let shown = reported(&labels, &annotations, fabric);
     let warning = |finding: Finding| {
         let message = format!("Namespace {}: {}", super::name_of(namespace), finding.message);
@@ -31,7 +36,7 @@ impl Preview {
         let Some(document) = self.context.namespace(namespace).filter(|_| findings.iter().any(is_of_namespace)) else {
             return Vec::new();
         };
-        let labels = manifest_context::metadata_map(&document.value, "labels");
+        let labels = labels_of(document, self.context.labels(namespace));
         let known: Vec<Finding> = reported(&labels, &BTreeMap::new(), &self.config.fabric).collect();
         let is_reported = |finding: &mut Finding| {
             let problem = finding.message.strip_prefix("namespace ").filter(|_| is_of_namespace(finding));
@@ -44,6 +49,15 @@ impl Preview {
         }
         removed
     }
+}
+
+/// Returns the labels of `namespace`, and the opt-in if it is only in `effective`, those of `--namespace-labels` or of the cluster.
+fn labels_of(namespace: &Document, effective: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut labels = manifest_context::labels(&namespace.value);
+    if effective.get(keys::INJECT).is_some_and(|mode| mode == scope::ENABLED) {
+        labels.entry(keys::INJECT.to_owned()).or_insert_with(|| scope::ENABLED.to_owned());
+    }
+    labels
 }
 
 /// Returns a message about each of `labels`, those of all namespaces, that has no effect.

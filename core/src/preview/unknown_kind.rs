@@ -36,7 +36,8 @@ impl Preview {
         }
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;
-            return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, &self.config.fabric)));
+            let effective = self.context.labels(super::name_of(document));
+            return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, effective, &self.config.fabric)));
         }
         if RuntimeReference::from_runtime(&document.value, &self.namespace).is_some() {
             placeholders::reject([(String::new(), &document.value)])?;
