@@ -119,7 +119,7 @@ impl Cause<'_> {
             Self::Finding(Finding { code, message, line: at, source, .. }) => {
                 line(report, (source.as_deref(), *at), &format!("{code}: {message}"))
             }
-            Self::Warning(warning) => line(report, WORKLOAD, warning),
+            Self::Warning(warning) => line(report, warning_position(report, warning), warning),
         }
     }
 }
@@ -133,6 +133,16 @@ fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator
     let is_invalid = |finding: &&Finding| report.invalid.iter().any(|field| field.pointer == finding.subject);
     let causes = report.lint.iter().filter(move |finding| is_cause(finding));
     causes.filter(move |finding| !is_invalid(finding)).map(Cause::Finding)
+}
+
+/// Returns the position of a warning: that of the refused rule whose name it starts with.
+fn warning_position<'a>(report: &'a PodReport, warning: &str) -> Position<'a> {
+    let is_cause = |rule: &&RuleOutcome| {
+        let rest = warning.strip_prefix(rule.rule.name());
+        rule.outcome == Verdict::Refused && rest.is_some_and(|rest| rest.starts_with([':', ' ']))
+    };
+    let cause = report.rules.iter().find(is_cause);
+    cause.map_or(WORKLOAD, |rule| report.rule_position(rule.rule))
 }
 
 /// Returns true if a pod selects a profile or mode that does not exist.
