@@ -456,6 +456,7 @@ fn kai_does_not_group_every_kind(#[case] labels: &[(&str, &str)], #[case] messag
     let pod = pod_of_job(&json!(labels));
     let scenario = Scenario::new("kai");
     check(&scenario, &pod, "skipped NotGroupedByKai", &[]);
+    let message = format!("KAI-Scheduler does not group the pods of this kind: {message}");
     assert_eq!(decision(&scenario.run(&pod)).message, message);
 }
 

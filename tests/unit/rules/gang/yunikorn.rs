@@ -17,10 +17,15 @@ fn task_groups(pod: &Value) -> Vec<Value> {
 }
 
 fn group(name: &str, members: u64, cpu: &str) -> Value {
-    json!({
+    let mut group = json!({
         "name": name, "minMember": members, "minResource": {"cpu": cpu, "nvidia.com/gpu": "8"},
         "labels": {"sidecar.istio.io/inject": "false", "trainmesh.dev/inject": "disabled"},
-    })
+    });
+    if name == "worker" {
+        // Of the operator's init container.
+        group["minResource"]["memory"] = "10485760".into();
+    }
+    group
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn devices_are_reserved_only_for_roles_with_the_same_devices() {
         (&groups[0]["minResource"], &groups[0]["nodeSelector"]),
         (&json!({"cpu": "1000m"}), &json!({"pool": "cpu"}))
     );
-    let devices = json!({"cpu": "2000m", "nvidia.com/gpu": "8", "example.com/nic": "8"});
+    let devices = json!({"cpu": "2000m", "memory": "10485760", "nvidia.com/gpu": "8", "example.com/nic": "8"});
     assert_eq!((&groups[1]["minResource"], &groups[1]["nodeSelector"]), (&devices, &json!({"pool": "gpu"})));
 }
 
