@@ -12,6 +12,8 @@ use super::braces::BraceScanner;
 pub(super) const YAML_HEADER: &[u8] = b"apiVersion: v1\nitems:\n";
 /// Start of an item in YAML.
 const YAML_ITEM: u8 = b'-';
+/// Start of the field after the items in YAML.
+const YAML_KIND: &[u8] = b"kind:";
 /// Maximum length of the fields before the items of a JSON list: type, resource version and continue token.
 pub(super) const MAX_HEADER: usize = 4 << 10;
 /// Name of the field with the items.
@@ -43,7 +45,7 @@ pub(super) enum Next {
     Item { start: usize, end: usize },
     /// The list ends, and its remaining fields start here.
     End(usize),
-    /// The text ends within an item.
+    /// The text ends within an item, or the next field is not known yet.
     Incomplete,
     /// The list contains something else.
     Invalid,
@@ -81,27 +83,26 @@ impl List {
         Some((Self { syntax: Syntax::Json, index: 0, inherited }, at + ITEMS.len() + bracket + 1))
     }
 
-    /// Finds the next item in `text`, which starts after the previous one. `is_complete` is true if `text` ends with the
-    /// section.
-    pub(super) fn next(&self, text: &[u8], is_complete: bool) -> Next {
+    /// Finds the next item in `text`, which starts after the previous one.
+    pub(super) fn next(&self, text: &[u8]) -> Next {
         match self.syntax {
-            Syntax::Yaml => next_yaml(text, is_complete),
+            Syntax::Yaml => next_yaml(text),
             Syntax::Json => next_json(text),
         }
     }
 }
 
-/// Lines of an item are indented, or empty.
-fn next_yaml(text: &[u8], is_complete: bool) -> Next {
+/// Lines of an item are indented, or empty. The kind of the list follows the last item, so that text which ends before it is
+/// truncated.
+fn next_yaml(text: &[u8]) -> Next {
     match text.first() {
         Some(&YAML_ITEM) => {}
-        Some(_) => return Next::End(0),
-        None => return if is_complete { Next::End(0) } else { Next::Incomplete },
+        Some(_) if !YAML_KIND.starts_with(text.trim_ascii_end()) => return Next::End(0),
+        Some(_) | None => return Next::Incomplete,
     }
     let is_end = |at: &usize| text.get(at + 1).is_some_and(|byte| !matches!(byte, b' ' | b'\n' | b'\r'));
     match memchr::memchr_iter(b'\n', text).find(is_end) {
         Some(line_break) => Next::Item { start: 0, end: line_break + 1 },
-        None if is_complete => Next::Item { start: 0, end: text.len() },
         None => Next::Incomplete,
     }
 }

@@ -60,7 +60,7 @@ pub(super) enum SplitError {
     #[error("an item of the list is not an object")]
     InvalidItem,
     /// The text ends within a list.
-    #[error("the list ends within an item: the file is truncated")]
+    #[error("the list is incomplete: the file is truncated")]
     TruncatedItem,
 }
 
@@ -244,7 +244,7 @@ impl<R: Read> Splitter<R> {
         loop {
             let Some(list) = &self.list else { return Ok(None) };
             let (text, is_complete) = (self.window.text(), self.window.is_complete());
-            match list.next(text, is_complete) {
+            match list.next(text) {
                 Next::Item { start, end } if end - start <= MAX_DOCUMENT => return Ok(Some(Ok((start, end)))),
                 Next::End(start) => {
                     let syntax = list.syntax;

@@ -62,8 +62,8 @@ fn check(text: &str, expected: &[&str]) {
 #[case::invalid_item("apiVersion: v1\nitems:\n- 1\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: items[0]: expected", "0.1@4 Pod"])]
 #[case::invalid_syntax("apiVersion: v1\nitems:\n- a: [\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: ", "0.1@4 Pod"])]
 #[case::not_an_object(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, 1]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: an item of the list is not an object"])]
-#[case::truncated(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, {"a": "#, &["0.0@1 Pod", "stdin: document 1, line 1: the list ends within an item: the file is truncated"])]
-#[case::truncated_after_an_item(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"},"#, &["0.0@1 Pod", "stdin: document 1, line 1: the list ends within an item: the file is truncated"])]
+#[case::truncated(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, {"a": "#, &["0.0@1 Pod", "stdin: document 1, line 1: the list is incomplete: the file is truncated"])]
+#[case::truncated_after_an_item(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"},"#, &["0.0@1 Pod", "stdin: document 1, line 1: the list is incomplete: the file is truncated"])]
 fn lists_are_read_by_item(#[case] text: &str, #[case] expected: &[&str]) {
     check(text, expected);
 }
@@ -77,6 +77,22 @@ fn the_objects_are_those_of_the_document(#[case] text: &str) {
     let values = |found: Result<Document, _>| found.map(|found| (found.item, found.value)).ok();
     let by_item: Vec<_> = dumped(&inputs).into_iter().map(values).collect();
     assert_eq!(by_item, inputs.documents().map(values).collect::<Vec<_>>());
+}
+
+/// `kubectl get` writes the kind of a list in YAML after the items, so that a list which ends before it is truncated.
+#[rstest]
+#[case::within_an_item("  kind: No", 9)]
+#[case::after_the_dash(" apiVersion: v1\n  kind: Node", 9)]
+#[case::after_an_item("kind: List", 9)]
+#[case::within_the_next_field("nd: List", 11)]
+fn a_yaml_list_without_a_kind_is_truncated(#[case] rest: &str, #[case] line: u64) {
+    let at = YAML.find(rest).unwrap();
+    let error = format!("stdin: document 1, line {line}: the list is incomplete: the file is truncated");
+    let found = summary(dumped(&open(YAML[..at].as_bytes())).into_iter());
+    assert_eq!(found.last(), Some(&error), "{found:#?}");
+    let found = summary(dumped(&open(format!("{}\n---\n{POD}", &YAML[..at]).as_bytes())).into_iter());
+    assert!(found.contains(&error), "{found:#?}");
+    assert!(found.last().is_some_and(|last| last.contains(" Pod")), "{found:#?}");
 }
 
 /// Returns the text of a list that is larger than a document.
