@@ -33,7 +33,8 @@ impl Job<'_> {
     }
 
     fn policy(&self, pod: &PodRecord) -> Replacement {
-        if pod.main().any(|container| container.policy != RestartPolicy::Never) {
+        // The kubelet restarts no container of a pod that has finished.
+        if !pod.is_finished() && pod.main().any(|container| container.policy != RestartPolicy::Never) {
             return Replacement::Restarts;
         }
         let owner = pod.owner.as_ref().map(|owner| &*owner.kind);

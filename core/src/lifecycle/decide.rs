@@ -14,7 +14,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::roles::Roles;
-use super::{Decision, History, PodFacts, PodFinding, PodFindingCode, SidecarCatalog, SkipReason, WaitReason};
+use super::{
+    Decision, History, PodFacts, PodFinding, PodFindingCode, PodPhase, SidecarCatalog, SkipReason, WaitReason,
+};
 use crate::config::{MAX_SETTLE, Termination};
 use crate::duration;
 use crate::scope::{Exclusion, Mode};
@@ -99,13 +101,20 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
 pub enum Completion {
     /// One of them runs, is starting, or will be restarted; or their state is unknown.
     Pending,
-    /// All have terminated for good; contains the time, if the kubelet reports it.
+    /// All have terminated for good, or the pod has finished; contains the time, if the kubelet reports it.
     Completed(Option<Timestamp>),
 }
 
 /// Returns the state of the main containers.
 pub(super) fn completion(facts: &PodFacts, roles: &Roles<'_>) -> Completion {
-    match main_containers::completion_time(facts, &roles.main) {
+    // The kubelet restarts no container of such a pod, whatever the restart policy.
+    let is_final = matches!(facts.phase, PodPhase::Succeeded | PodPhase::Failed);
+    let completed = if is_final {
+        Ok(main_containers::last_finished(&roles.main))
+    } else {
+        main_containers::completion_time(facts, &roles.main)
+    };
+    match completed {
         Ok(at) if !roles.main.is_empty() => Completion::Completed(at),
         Ok(_) | Err(_) => Completion::Pending,
     }

@@ -2,8 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::{DiagnosisCode, Recovery};
 
-use super::objects::{ago, event, job_with, main_status, with};
+use super::objects::{ago, event, job_with, main_status, pytorchjob, with};
 use super::{check, report};
 
 fn termination(reason: &str, code: i64) -> Value {
@@ -45,8 +46,29 @@ fn terminated_again(policy: &str, restarts: u64, code: i64) -> Value {
 #[case::memory_not_restarted(ended("Never", "OOMKilled", 137), &["E OutOfMemory no"])]
 #[case::killed_by_somebody_else(ended("Never", "Error", 137), &["E RankFailed unknown"])]
 #[case::about_to_be_restarted(ended("OnFailure", "OOMKilled", 137), &["E OutOfMemory unknown"])]
+#[case::pod_failed_by_memory(with(ended("OnFailure", "OOMKilled", 137), evicted()), &["E OutOfMemory no"])]
+#[case::restarted(ended("OnFailure", "Error", 137), &[])]
+#[case::pod_failed(with(ended("OnFailure", "Error", 137), evicted()), &["E RankFailed unknown"])]
+#[case::pod_always_restarts_failed(with(ended("Always", "Error", 137), evicted()), &["E RankFailed unknown"])]
 fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
     check(&job_with(3, patch), expected);
+}
+
+/// A pod that the kubelet evicted because of its own limit, without a condition.
+fn evicted() -> Value {
+    json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "Pod ephemeral local storage usage exceeds 100Gi."}})
+}
+
+#[rstest]
+#[case::never("Never")]
+#[case::on_failure("OnFailure")]
+fn an_evicted_rank_shows_the_reason(#[case] policy: &str) {
+    let objects = [job_with(3, with(ended(policy, "Error", 137), evicted())), vec![pytorchjob(2)]].concat();
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!((found.code, found.recovery), (DiagnosisCode::RankFailed, Recovery::RankStays));
+    let values: Vec<_> = found.evidence.iter().map(|evidence| &*evidence.value).collect();
+    assert_eq!(values, ["Evicted: Pod ephemeral local storage usage exceeds 100Gi.", "exit code 137"]);
+    assert!(found.finding.fix.unwrap().starts_with("read status.reason"));
 }
 
 /// An init container between restarts.

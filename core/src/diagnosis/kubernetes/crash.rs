@@ -83,7 +83,8 @@ pub(super) fn check_memory(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
         }
         let mut pods: Vec<&PodRecord> = killed.iter().map(|killed| killed.pod).collect();
         pods.dedup_by_key(|pod| &pod.name);
-        let is_restarted = killed.iter().all(|killed| killed.container.policy != RestartPolicy::Never);
+        let is_restarted =
+            killed.iter().all(|killed| killed.container.policy != RestartPolicy::Never && !killed.pod.is_finished());
         let recovery = if is_restarted { Recovery::MemoryRestarted } else { Recovery::MemoryEnded };
         let exceeded = verb(pods.len(), "exceeded its memory limit", "exceeded their memory limits");
         let end = if runs_again { String::from(" and runs again") } else { job.waiting_peers(&pods) };

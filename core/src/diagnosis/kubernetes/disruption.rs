@@ -44,11 +44,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
     let rejected = job.not_replaced(is_rejected);
     if !rejected.is_empty() {
-        let evidence = rejected.iter().map(|pod| {
-            let reason = pod.reason.as_deref().unwrap_or_default();
-            let value = pod.message.as_deref().map_or_else(|| reason.to_owned(), |text| format!("{reason}: {text}"));
-            Evidence::new(pod.title(), "status.reason", &value, pod.created)
-        });
+        let evidence = rejected
+            .iter()
+            .filter_map(|pod| Some(Evidence::new(pod.title(), "status.reason", &pod.status_summary()?, pod.created)));
         let were = verb(rejected.len(), "was", "were");
         let node = rejected.iter().find_map(|pod| pod.node.as_deref()).unwrap_or("their node");
         let peers = job.waiting_peers(&rejected);

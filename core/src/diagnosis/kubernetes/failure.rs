@@ -17,6 +17,10 @@ const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
 const DISRUPTION: &str = "DisruptionTarget";
 const OUT_OF_MEMORY: &str = "OOMKilled";
 
+/// Fix for pods that were terminated from outside, for example because they exceeded a limit of storage: their logs do not show why.
+const TERMINATED_FIX: &str = "\
+    read status.reason in the evidence: correct the limit or the deadline that the pod exceeded; then recreate the job";
+
 /// Reports ranks whose main containers failed and are not restarted.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let has_peers = job.active().any(|pod| pod.is_rank() && pod.is_running());
@@ -33,17 +37,19 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         Replacement::Restarts | Replacement::Unknown => Recovery::RankReplaced,
         Replacement::Never | Replacement::LimitReached => Recovery::RankStays,
     };
-    let evidence = failed.iter().filter_map(|pod| {
-        let (container, last) = failure(pod)?;
-        Some(Evidence::new(pod.title(), container.termination_field(), &last.summary(), last.finished))
+    let evidence = failed.iter().filter_map(|pod| Some((pod, failure(pod)?))).flat_map(|(pod, (container, last))| {
+        let reason = pod.status_summary();
+        let reason = reason.map(|reason| Evidence::new(pod.title(), "status.reason", &reason, last.finished));
+        let end = Evidence::new(pod.title(), container.termination_field(), &last.summary(), last.finished);
+        reason.into_iter().chain([end])
     });
     let since = failed.iter().filter_map(|pod| failure(pod)?.1.finished).min();
     let message = format!("{} failed{}", pod_names(&failed), job.waiting_peers(&failed));
-    found.push(
-        Diagnosis::new(DiagnosisCode::RankFailed, job.workload_name(), recovery, &message)
-            .with_evidence(evidence)
-            .with_waste(job.waste(&failed, since, context.now)),
-    );
+    let diagnosis = Diagnosis::new(DiagnosisCode::RankFailed, job.workload_name(), recovery, &message)
+        .with_evidence(evidence)
+        .with_waste(job.waste(&failed, since, context.now));
+    let was_terminated = failed.iter().all(|pod| pod.reason.is_some());
+    found.push(if was_terminated { diagnosis.with_fix(TERMINATED_FIX) } else { diagnosis });
 }
 
 /// Returns the main container of a pod that failed for good, for no cause that another finding reports.

@@ -160,6 +160,12 @@ impl PodRecord {
         matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
+    /// Returns reason and message of the status of a pod that the kubelet or a controller terminated.
+    pub(in crate::diagnosis) fn status_summary(&self) -> Option<String> {
+        let reason = self.reason.as_deref()?;
+        Some(self.message.as_deref().map_or_else(|| reason.to_owned(), |text| format!("{reason}: {text}")))
+    }
+
     /// Returns true if the pod takes part in the collective work of a training job.
     pub(in crate::diagnosis) fn is_rank(&self) -> bool {
         self.identity.as_ref().is_some_and(|identity| identity.is_training && !identity.is_auxiliary)
