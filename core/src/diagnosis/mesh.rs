@@ -1,5 +1,6 @@
 //! Checks of pods with an Istio proxy or other sidecars.
 
+mod role_sizes;
 mod sidecar;
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +12,7 @@ use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::{Completion, ProxyOverview};
+use role_sizes::RoleSizes;
 
 /// Time that a proxy may need to become ready: its default startup probe allows 10 minutes, but peers wait by then.
 const STARTUP: SignedDuration = SignedDuration::from_mins(2);
@@ -84,9 +86,11 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
     }
     let ranks = job.active().filter(|pod| pod.is_rank()).count() as u64;
     let has_peers = ranks.max(job.workload.and_then(|workload| workload.pods).unwrap_or_default()) > 1;
+    let sizes = RoleSizes::new(job);
     let captured = active(job, |pod| {
         let has_finished = matches!(pod.completion, Completion::Completed(_));
-        pod.mesh.captures && !has_finished && pod.is_rank() && (pod.mesh.has_peers || (has_peers && job.is_one_group()))
+        let has_peers = || pod.mesh.has_peers || (has_peers && job.is_one_group()) || sizes.is_first_of_several(pod);
+        pod.mesh.captures && !has_finished && pod.is_rank() && has_peers()
     });
     if !captured.is_empty() {
         let field = "metadata.annotations[traffic.sidecar.istio.io/includeOutboundIPRanges]";

@@ -243,6 +243,57 @@ fn peers_are_counted(#[case] others: Vec<Value>, #[case] expected: &[&str]) {
     check(&[vec![pod], others].concat(), expected);
 }
 
+/// Returns a pod of a kind whose roles may be independent, with an index and without other fields that show peers.
+fn indexed(kind: &str, role: &str, index: u64) -> Value {
+    let labels = match kind {
+        "JobSet" => {
+            json!({"jobset.sigs.k8s.io/jobset-name": "llama", "jobset.sigs.k8s.io/replicatedjob-name": role, "jobset.sigs.k8s.io/replicatedjob-replicas": "1",
+            "batch.kubernetes.io/job-completion-index": index.to_string()})
+        }
+        "Job" => {
+            json!({"batch.kubernetes.io/job-name": "llama", "batch.kubernetes.io/job-completion-index": index.to_string()})
+        }
+        _ => {
+            json!({"volcano.sh/job-name": "llama", "volcano.sh/task-spec": role, "volcano.sh/task-index": index.to_string()})
+        }
+    };
+    let mut pod = captured("1");
+    let name = format!("llama-{role}-{index}");
+    pod["metadata"]["name"] = name.as_str().into();
+    pod["metadata"]["uid"] = name.into();
+    pod["metadata"]["labels"] = labels.clone();
+    pod["metadata"]["annotations"] = with(pod["metadata"]["annotations"].take(), labels);
+    pod["metadata"]["ownerReferences"] = json!(null);
+    pod["spec"]["containers"][0]["env"] = json!(null);
+    pod
+}
+
+/// Returns an Indexed Job of one pod at a time, or of `parallelism`.
+fn indexed_job(parallelism: u64) -> Value {
+    let template = json!({"spec": {"containers": [super::objects::main_container()]}});
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "team-a", "name": "llama"},
+        "spec": {"completions": 4, "parallelism": parallelism, "completionMode": "Indexed", "template": template}})
+}
+
+/// Excludes the traffic, so that only the other pods are affected.
+fn excluded(pod: Value) -> Value {
+    with(pod, json!({"metadata": {"annotations": {NOT_CAPTURED: ""}}}))
+}
+
+const CAPTURED: &[&str] = &["W TrafficCaptured no"];
+
+#[rstest]
+#[case::jobset(vec![indexed("JobSet", "worker", 0), excluded(indexed("JobSet", "worker", 1))], CAPTURED)]
+#[case::volcano(vec![indexed("Volcano", "worker", 0), excluded(indexed("Volcano", "worker", 1))], CAPTURED)]
+#[case::job(vec![indexed("Job", "worker", 0), excluded(indexed("Job", "worker", 1))], CAPTURED)]
+#[case::parallelism(vec![indexed("Job", "worker", 0), indexed_job(2)], &["E RankMissing unknown", "W TrafficCaptured no"])]
+#[case::one_at_a_time(vec![indexed("Job", "worker", 0), indexed_job(1)], &[])]
+#[case::alone(vec![indexed("JobSet", "worker", 0)], &[])]
+#[case::independent_roles(vec![indexed("JobSet", "driver", 0), excluded(indexed("JobSet", "worker", 0)), excluded(indexed("JobSet", "worker", 1))], &[])]
+fn the_first_pod_has_peers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
 /// Returns a policy of `namespace`.
 fn policy(namespace: &str, mode: &str, selector: Value) -> Value {
     json!({"apiVersion": "security.istio.io/v1", "kind": "PeerAuthentication", "metadata": {"namespace": namespace, "name": "default"},
