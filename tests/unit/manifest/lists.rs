@@ -88,7 +88,7 @@ fn the_objects_are_those_of_the_document(#[case] text: &str) {
 fn a_yaml_list_without_a_kind_is_truncated(#[case] rest: &str, #[case] line: u64) {
     let at = YAML.find(rest).unwrap();
     let error = format!("stdin: document 1, line {line}: the list is incomplete: the file is truncated");
-    let found = summary(dumped(&open(YAML[..at].as_bytes())).into_iter());
+    let found = summary(dumped(&open(&YAML.as_bytes()[..at])).into_iter());
     assert_eq!(found.last(), Some(&error), "{found:#?}");
     let found = summary(dumped(&open(format!("{}\n---\n{POD}", &YAML[..at]).as_bytes())).into_iter());
     assert!(found.contains(&error), "{found:#?}");
