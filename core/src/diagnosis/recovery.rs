@@ -100,6 +100,8 @@ recoveries! {
     CreationRetried => Unknown, "a controller cannot create pods because of a quota", "it tries again with growing delays, and succeeds when quota becomes free";
     /// A webhook or a policy.
     CreationDenied => No, "a controller cannot create pods, and not because of a quota", "it tries again, but the cause in the message needs a change";
+    /// The webhook does not run.
+    WebhookUnavailable => Unknown, "a controller cannot create pods because a webhook does not answer", "it tries again with growing delays, and succeeds when the webhook answers";
     /// The operator may not run.
     RankAwaited => Unknown, "a rank has no pod", "its operator creates the pod if it runs and the job's limit of restarts allows it";
     /// The node may return.

@@ -3,11 +3,16 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::check;
 use super::objects::{ago, event, pytorchjob, rank, with};
+use super::{check, report};
 
 const QUOTA: &str = "pods \"llama-worker-0\" is forbidden: exceeded quota: gpus";
 const DENIED: &str = "admission webhook \"policy.example.com\" denied the request";
+
+const UNANSWERED: &str = "Internal error occurred: failed calling webhook \"inject.trainmesh.dev\": failed to call webhook: Post \
+    \"https://trainmesh-webhook.trainmesh-system.svc:443/mutate\": no endpoints available for service \"trainmesh-webhook\"";
+const NO_ACCOUNT: &str =
+    "pods \"x\" is forbidden: error looking up service account team-a/x: serviceaccount \"x\" not found";
 
 fn failure(kind: &str, message: &str, seconds: i64) -> Value {
     event(kind, "llama", "FailedCreate", message, seconds)
@@ -16,6 +21,8 @@ fn failure(kind: &str, message: &str, seconds: i64) -> Value {
 #[rstest]
 #[case::quota(vec![pytorchjob(3)], failure("PyTorchJob", QUOTA, 60), &["E PodCreationFails unknown"])]
 #[case::webhook(vec![pytorchjob(3)], failure("PyTorchJob", DENIED, 60), &["E PodCreationFails no"])]
+#[case::unanswered(vec![pytorchjob(3)], failure("PyTorchJob", UNANSWERED, 60), &["E PodCreationFails unknown"])]
+#[case::no_account(vec![pytorchjob(3)], failure("PyTorchJob", NO_ACCOUNT, 60), &["E PodCreationFails no"])]
 #[case::some_exist(vec![pytorchjob(3), rank(0)], failure("PyTorchJob", QUOTA, 60), &["E PodCreationFails unknown"])]
 #[case::all_exist(vec![pytorchjob(1), rank(0), rank(1)], failure("PyTorchJob", QUOTA, 60), &[])]
 #[case::created_since(vec![pytorchjob(3), with(rank(0), json!({"metadata": {"creationTimestamp": ago(30)}}))], failure("PyTorchJob", QUOTA, 60), &[])]
@@ -25,6 +32,19 @@ fn failure(kind: &str, message: &str, seconds: i64) -> Value {
 fn failures_to_create_pods(#[case] mut objects: Vec<Value>, #[case] event: Value, #[case] expected: &[&str]) {
     objects.push(event);
     check(&objects, expected);
+}
+
+#[rstest]
+#[case::own(UNANSWERED, "webhook inject.trainmesh.dev did not answer", "run trainmesh doctor")]
+#[case::another(&UNANSWERED.replace("inject.trainmesh.dev", "sidecar.istio.io"), "webhook sidecar.istio.io did not answer", "read the message, and check the pods")]
+#[case::similar_name(&UNANSWERED.replace("inject.trainmesh.dev", "trainmesh.dev.example.com"), "webhook trainmesh.dev.example.com did not answer", "read the message, and check the pods")]
+#[case::service_account(NO_ACCOUNT, "their ServiceAccount does not exist", "create the ServiceAccount")]
+#[case::quota(QUOTA, "the quota is used up", "read the message: raise the quota")]
+#[case::denied(DENIED, "the apiserver denied the pod", "read the message: raise the quota")]
+fn the_cause_decides_the_fix(#[case] text: &str, #[case] cause: &str, #[case] fix: &str) {
+    let found = report(&[pytorchjob(3), failure("PyTorchJob", text, 60)]).diagnoses.remove(0);
+    assert_eq!(found.finding.message, format!("no pod of the job can be created: {cause}"));
+    assert!(found.finding.fix.as_deref().is_some_and(|found| found.starts_with(fix)), "{found:?}");
 }
 
 /// The event is about the Job that a `JobSet` owns.
@@ -38,6 +58,6 @@ fn an_owned_object_has_the_event() {
         "metadata": {"namespace": "team-a", "name": "set-workers-0", "ownerReferences": owner}, "spec": {}});
     let objects = [jobset, job, event("Job", "set-workers-0", "FailedCreate", DENIED, 60)];
     check(&objects, &["E PodCreationFails no"]);
-    let report = super::report(&objects);
+    let report = report(&objects);
     assert_eq!(report.diagnoses[0].workload.to_string(), "JobSet team-a/set");
 }

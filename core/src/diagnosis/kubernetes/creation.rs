@@ -16,6 +16,23 @@ const REASONS: [&str; 5] =
 const RECENT: SignedDuration = SignedDuration::from_mins(30);
 /// Text of the apiserver for a quota.
 const QUOTA: &str = "exceeded quota";
+/// Start of the text of the apiserver for a webhook that does not answer, before its name in quotes.
+const UNANSWERED: &str = "failed calling webhook \"";
+/// Text of the apiserver for a pod whose `ServiceAccount` does not exist.
+const NO_ACCOUNT: &str = "error looking up service account";
+/// End of the names of trainmesh's webhooks.
+const OWN_WEBHOOK: &str = ".trainmesh.dev";
+
+/// Fix for trainmesh's own webhook, which rejects pods only with failurePolicy Fail.
+const OWN_FIX: &str = "\
+    run trainmesh doctor, and follow docs/operations.md#trainmeshfailsclosed; until the webhook answers, set its failurePolicy to \
+    Ignore, the default";
+/// Fix for other webhooks.
+const WEBHOOK_FIX: &str = "\
+    read the message, and check the pods, the Service and the certificate of the webhook; the controllers try again";
+/// Fix for a missing `ServiceAccount`.
+const ACCOUNT_FIX: &str =
+    "create the ServiceAccount in the message, or correct spec.serviceAccountName of the pod template";
 
 /// Reports the last failure to create a pod, while pods are missing.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -32,18 +49,67 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     if created_since || is_complete || has_ended {
         return;
     }
-    let is_quota = event.message.contains(QUOTA);
-    let recovery = if is_quota { Recovery::CreationRetried } else { Recovery::CreationDenied };
+    let cause = Cause::new(&event.message);
     let existing = match (existing, job.expected_pods()) {
         (0, _) if job.pods.is_empty() => "no pod of the job can be created".to_owned(),
         (0, _) => "no pod of the job can be replaced".to_owned(),
         (count, Some(expected)) => format!("only {count} of {expected} pods could be created"),
         (count, None) => format!("{count} pods exist, and no more can be created"),
     };
-    let cause = if is_quota { "the quota is used up" } else { "the apiserver denied the pod" };
     let active: Vec<_> = job.active().collect();
     let code = DiagnosisCode::PodCreationFails;
-    let diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &format!("{existing}: {cause}"));
+    let message = format!("{existing}: {}", cause.summary());
+    let diagnosis = Diagnosis::new(code, job.workload_name(), cause.recovery(), &message);
     let waste = if job.is_collective() { job.waste(&active, None, context.now) } else { None };
-    found.push(diagnosis.with_evidence([event_evidence(event)]).with_waste(waste));
+    let diagnosis = diagnosis.with_evidence([event_evidence(event)]).with_waste(waste);
+    found.push(if let Some(fix) = cause.fix() { diagnosis.with_fix(fix) } else { diagnosis });
+}
+
+/// Reason for which the apiserver rejects a pod.
+#[derive(Clone, Copy, Debug)]
+enum Cause<'a> {
+    Quota,
+    /// A webhook of this name does not answer.
+    Webhook(&'a str),
+    ServiceAccount,
+    Denied,
+}
+
+impl<'a> Cause<'a> {
+    fn new(message: &'a str) -> Self {
+        let webhook = message.split_once(UNANSWERED).and_then(|(_, rest)| rest.split_once('"'));
+        match webhook {
+            Some((name, _)) => Self::Webhook(name),
+            None if message.contains(QUOTA) => Self::Quota,
+            None if message.contains(NO_ACCOUNT) => Self::ServiceAccount,
+            None => Self::Denied,
+        }
+    }
+
+    fn summary(self) -> String {
+        match self {
+            Self::Quota => "the quota is used up".to_owned(),
+            Self::Webhook(name) => format!("webhook {name} did not answer"),
+            Self::ServiceAccount => "their ServiceAccount does not exist".to_owned(),
+            Self::Denied => "the apiserver denied the pod".to_owned(),
+        }
+    }
+
+    fn recovery(self) -> Recovery {
+        match self {
+            Self::Quota => Recovery::CreationRetried,
+            Self::Webhook(_) => Recovery::WebhookUnavailable,
+            Self::ServiceAccount | Self::Denied => Recovery::CreationDenied,
+        }
+    }
+
+    /// Returns the fix, if it is not that of the finding.
+    fn fix(self) -> Option<&'static str> {
+        match self {
+            Self::Webhook(name) if name.ends_with(OWN_WEBHOOK) => Some(OWN_FIX),
+            Self::Webhook(_) => Some(WEBHOOK_FIX),
+            Self::ServiceAccount => Some(ACCOUNT_FIX),
+            Self::Quota | Self::Denied => None,
+        }
+    }
 }
