@@ -114,7 +114,16 @@ impl<'a> Job<'a> {
 
     /// Returns true if its pods work together until completion, so that each waits for all others.
     pub(super) fn is_collective(&self) -> bool {
-        self.pods.len() > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.kind.starts_with(RAY)
+        self.is_collective_of(self.pods.len() as u64)
+    }
+
+    /// Returns true if it is collective with all of its pods, of which some may be missing.
+    pub(super) fn is_collective_if_complete(&self) -> bool {
+        self.is_collective_of(self.expected_pods().unwrap_or_default().max(self.pods.len() as u64))
+    }
+
+    fn is_collective_of(&self, pods: u64) -> bool {
+        pods > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.kind.starts_with(RAY)
     }
 
     /// Returns true if its ranks are one process group: the roles of a `JobSet` may be independent.

@@ -47,6 +47,13 @@ fn the_cause_decides_the_fix(#[case] text: &str, #[case] cause: &str, #[case] fi
     assert!(found.finding.fix.as_deref().is_some_and(|found| found.starts_with(fix)), "{found:?}");
 }
 
+/// The other rank does not exist.
+#[test]
+fn the_only_pod_waits_for_the_others() {
+    let found = report(&[pytorchjob(1), rank(0), failure("PyTorchJob", QUOTA, 60)]).diagnoses.remove(0);
+    assert_eq!(found.waste.map(|waste| waste.accelerator_seconds), Some(8 * 3600));
+}
+
 /// The event is about the Job that a `JobSet` owns.
 #[test]
 fn an_owned_object_has_the_event() {

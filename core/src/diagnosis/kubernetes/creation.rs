@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older};
+use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
@@ -60,7 +61,10 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let code = DiagnosisCode::PodCreationFails;
     let message = format!("{existing}: {}", cause.summary());
     let diagnosis = Diagnosis::new(code, job.workload_name(), cause.recovery(), &message);
-    let waste = if job.is_collective() { job.waste(&active, None, context.now) } else { None };
+    // Before the newest start, the job may have worked with all pods.
+    let since = active.iter().flat_map(|pod| pod.main()).filter_map(ContainerRecord::running_since).max();
+    let waits = job.is_collective_if_complete() && !job.runs_with_fewer();
+    let waste = if waits { job.waste(&active, since, context.now) } else { None };
     let diagnosis = diagnosis.with_evidence([event_evidence(event)]).with_waste(waste);
     found.push(if let Some(fix) = cause.fix() { diagnosis.with_fix(fix) } else { diagnosis });
 }
