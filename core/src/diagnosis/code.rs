@@ -157,7 +157,7 @@ codes! {
         /// Exit code, or the limit of the Job.
         LauncherFailed => "the launcher has failed, so the workers hold their accelerators and no rank runs",
         /// `cleanPodPolicy`.
-        WorkersLeft => "the launcher has finished, and the workers run on: sshd does not end by itself",
+        WorkersLeft => "the launcher or the job has finished, and workers run on: sshd, for example, does not end by itself",
         /// `slotsPerWorker`.
         SlotsExceedAccelerators => "each worker runs more ranks than it has accelerators",
 

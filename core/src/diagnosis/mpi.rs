@@ -11,23 +11,28 @@ use super::snapshot::condition::ConditionRecord;
 use super::snapshot::container::ContainerRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
-use crate::lifecycle::PodPhase;
+use crate::lifecycle::{Completion, PodPhase};
 
 /// Time that the scheduler may need for a gang.
 const SCHEDULING: SignedDuration = SignedDuration::from_mins(5);
 /// Time that an operator may need to create a Service or to delete workers, and a worker to become ready.
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
+/// API group of the jobs of the training operator, which keeps the pods of a job that has finished by default.
+const TRAINING_OPERATOR: &str = "kubeflow.org";
+
 /// Fix for a Service that its operator creates.
 const SERVICE_FIX: &str = "\
     check mpi-operator and its log, which creates the Service with the name of the job; or recreate the job";
 
-/// Checks a workload.
+/// Checks a workload: an MPI job, or workers that another job of the training operator leaves.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let roles = Roles::new(job);
     if job.kind != MPI_JOB {
+        let is_training = job.workload.is_some_and(|workload| workload.group == TRAINING_OPERATOR);
+        found.extend(is_training.then(|| left_behind(job, &roles, context)).flatten());
         return;
     }
-    let roles = Roles::new(job);
     found.extend(slots(job, &roles));
     found.extend(waiting_for_each_other(job, &roles, context));
     found.extend(waiting_for_workers(job, &roles, context));
@@ -169,15 +174,18 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
     Some(diagnosis(Recovery::LauncherRetries, &message).with_evidence(unready.iter().filter_map(|pod| not_ready(pod))))
 }
 
-/// Reports workers that hold accelerators although the launcher has finished.
+/// Reports workers that hold accelerators although the launcher or the job has finished.
 fn left_behind(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let (evidence, since) = finished(job, roles)?;
-    let workers: Vec<&PodRecord> = roles.active_workers().filter(|pod| pod.phase == PodPhase::Running).collect();
+    // A pod that only its sidecar keeps has a finding.
+    let runs = |pod: &&PodRecord| pod.phase == PodPhase::Running && pod.completion == Completion::Pending;
+    let workers: Vec<&PodRecord> = roles.active_workers().filter(runs).collect();
     if workers.is_empty() || !is_older(Some(since), GRACE, context.now) {
         return None;
     }
     let verb = if workers.len() == 1 { "runs" } else { "run" };
-    let message = format!("{} {verb} although the launcher has finished", pod_names(&workers));
+    let end = if job.kind == MPI_JOB { "launcher" } else { "job" };
+    let message = format!("{} {verb} although the {end} has finished", pod_names(&workers));
     let code = DiagnosisCode::WorkersLeft;
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::WorkersStay, &message)

@@ -217,7 +217,7 @@ recoveries! {
     /// The Job has failed.
     LauncherEnded => No, "an MPI launcher failed, and its Job has reached its back-off limit", "nothing starts another launcher";
     /// sshd.
-    WorkersStay => No, "the launcher of an MPI job has finished, and its workers run", "with cleanPodPolicy None, nobody deletes them";
+    WorkersStay => No, "a job of the training operator or its launcher has finished, and its workers run", "with cleanPodPolicy None, nobody deletes them";
     /// Fixed at creation.
     SlotsFixed => No, "an MPI job has more slots than accelerators", "the hostfile is written when the job is created";
     /// No device plugin.

@@ -61,6 +61,24 @@ fn the_first_failure_is_named(#[case] pods: Vec<Value>, #[case] message: &str, #
     assert_eq!(found.evidence.last().unwrap().field, "status.conditions[Failed]");
 }
 
+#[rstest]
+#[case::no_pod(vec![job(&[("Failed", 860)])], "read the message of the condition")]
+#[case::pods(and(failed([LATER, MEMORY]), job(&[("Failed", 860)])), "read the log of the pod")]
+fn a_log_needs_a_pod(#[case] objects: Vec<Value>, #[case] fix: &str) {
+    let found = report(&objects).diagnoses.into_iter().find(|found| found.code.code() == "JobFailed").unwrap();
+    assert!(found.finding.fix.as_deref().is_some_and(|found| found.starts_with(fix)), "{found:?}");
+}
+
+/// The training operator keeps the pods of a job that has finished, by default.
+#[rstest]
+#[case::succeeded(rank(1), &[("Succeeded", 120)], &["W WorkersLeft no"])]
+#[case::failed(rank(1), &[("Failed", 120)], &["W WorkersLeft no", "I JobFailed no"])]
+#[case::a_moment(rank(1), &[("Succeeded", 119)], &[])]
+#[case::finished(with(rank(1), json!({"status": {"phase": "Succeeded"}})), &[("Succeeded", 120)], &[])]
+fn workers_after_the_job(#[case] worker: Value, #[case] conditions: &[(&str, i64)], #[case] expected: &[&str]) {
+    check(&[worker, job(conditions)], expected);
+}
+
 /// A pod without an owner is not replaced.
 #[rstest]
 #[case::bare(json!({"metadata": {"ownerReferences": null, "labels": null}}), &["I JobFailed no"])]

@@ -24,8 +24,8 @@ const MISSING: &[&str] = &["E RankMissing unknown"];
 #[case::running(job_without(2, condition("Running")), MISSING)]
 #[case::complete(job_without(4, json!({})), &[])]
 #[case::suspended(job_without(2, json!({"spec": {"runPolicy": {"suspend": true}}})), &["W JobSuspended no"])]
-#[case::succeeded(job_without(2, condition("Succeeded")), &[])]
-#[case::failed(job_without(2, condition("Failed")), &["I JobFailed no"])]
+#[case::succeeded(job_without(2, condition("Succeeded")), &["W WorkersLeft no"])]
+#[case::failed(job_without(2, condition("Failed")), &["W WorkersLeft no", "I JobFailed no"])]
 #[case::being_deleted(job_without(2, json!({"metadata": {"deletionTimestamp": START}})), &[])]
 fn a_rank_has_no_pod(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);

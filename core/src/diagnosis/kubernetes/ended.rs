@@ -18,6 +18,10 @@ const CRON_JOB: &str = "CronJob";
 /// Conditions of a Job that has failed; the first one is older, because the pods terminate in between.
 const FAILED: [&str; 2] = ["FailureTarget", "Failed"];
 
+/// Fix for a job of which no pod shows a failure, so that there is no log to read.
+const CONDITION_FIX: &str =
+    "read the message of the condition in the evidence; correct the cause, and create the job again";
+
 /// A main container that failed, with its pod.
 #[derive(Clone, Copy)]
 struct Failure<'a> {
@@ -79,7 +83,8 @@ fn failed(job: &Job<'_>, condition: &ConditionRecord) -> Diagnosis {
         condition.since,
     );
     let message = format!("the job has failed{}", first(&failures));
-    report(job, Recovery::JobEnded, &message, &failures).with_evidence([evidence])
+    let diagnosis = report(job, Recovery::JobEnded, &message, &failures).with_evidence([evidence]);
+    if failures.is_empty() { diagnosis.with_fix(CONDITION_FIX) } else { diagnosis }
 }
 
 fn unreported(job: &Job<'_>, failures: &[Failure<'_>]) -> Diagnosis {
