@@ -66,7 +66,7 @@ fn the_first_failure_is_named(#[case] pods: Vec<Value>, #[case] message: &str, #
 #[case::pods(and(failed([LATER, MEMORY]), job(&[("Failed", 860)])), "read the log of the pod")]
 fn a_log_needs_a_pod(#[case] objects: Vec<Value>, #[case] fix: &str) {
     let found = report(&objects).diagnoses.into_iter().find(|found| found.code.code() == "JobFailed").unwrap();
-    assert!(found.finding.fix.as_deref().is_some_and(|found| found.starts_with(fix)), "{found:?}");
+    assert!(found.finding.fix.is_some_and(|found| found.starts_with(fix)), "{found:?}");
 }
 
 /// The training operator keeps the pods of a job that has finished, by default.

@@ -44,7 +44,7 @@ fn failures_to_create_pods(#[case] mut objects: Vec<Value>, #[case] event: Value
 fn the_cause_decides_the_fix(#[case] text: &str, #[case] cause: &str, #[case] fix: &str) {
     let found = report(&[pytorchjob(3), failure("PyTorchJob", text, 60)]).diagnoses.remove(0);
     assert_eq!(found.finding.message, format!("no pod of the job can be created: {cause}"));
-    assert!(found.finding.fix.as_deref().is_some_and(|found| found.starts_with(fix)), "{found:?}");
+    assert!(found.finding.fix.is_some_and(|found| found.starts_with(fix)), "{found:?}");
 }
 
 /// The other rank does not exist.
