@@ -17,4 +17,5 @@ pub(crate) const MAX_NETWORKS_ANNOTATION: usize = 32 * 1024;
 
 pub use compute_domain::{ComputeDomain, GROUP as COMPUTE_DOMAIN_GROUP};
 pub use devices::{is_rdma_network, is_rdma_resource};
-pub use machines::{MachineDevices, machine_devices};
+pub(crate) use machines::is_size;
+pub use machines::{MachineDevices, machine_devices, misspelled_machine};

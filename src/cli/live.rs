@@ -14,7 +14,7 @@ use super::installation::InstallationArguments;
 use super::{print_note, stderr};
 use crate::cluster::fabric::WatchedObjects;
 use crate::cluster::fabric::survey::read_facts;
-use crate::cluster::failure::{describe, is_unreachable};
+use crate::cluster::failure::{describe, is_forbidden};
 use crate::cluster::live::LiveError;
 use crate::cluster::mesh::read_objects;
 use crate::cluster::quota::{self, NodeConstraint, QuotaFacts, QuotaQuery};
@@ -45,14 +45,14 @@ impl InstallationArguments {
         }
         match live::installation_namespace(client).await {
             Ok(found) => Ok(found.map_or_else(|| self.offline(), Installation::from)),
-            Err(error) if is_unreachable(&error) => Err(error.into()),
+            Err(error) if !is_forbidden(&error) => Err(error.into()),
             Err(error) => {
                 let default = self.offline();
                 let flag = "set --trainmesh-namespace to change it";
                 print_note(
                     &mut stderr(ColorChoice::Auto),
                     format_args!(
-                        "{}: assuming namespace {}; {flag}",
+                        "{}; assuming namespace {}; {flag}",
                         describe(&error, None).await,
                         default.namespace()
                     ),
@@ -186,7 +186,7 @@ pub(super) async fn configuration_or_embedded(
             Ok(configuration) => return Ok(configuration),
             Err(_) => "the cluster's configuration is invalid".to_owned(),
         },
-        Err(error) if is_unreachable(&error) => return Err(error.into()),
+        Err(error) if !is_forbidden(&error) => return Err(error.into()),
         Err(error) => describe(&error, None).await,
     };
     print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));

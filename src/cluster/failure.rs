@@ -35,10 +35,11 @@ pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> S
     }
 }
 
-/// Returns true if the apiserver was not reached, or another server responded.
+/// Returns true if the apiserver forbids the request to the user.
 #[must_use]
-pub fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
-    connection_error(error).is_some() || chain(error).iter().any(|cause| is_web_page(*cause))
+pub fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
+    let is_denied = |cause: &(dyn Error + 'static)| api_status(cause).is_some_and(Status::is_forbidden);
+    chain(error).iter().any(|cause| is_denied(*cause) && !is_web_page(*cause))
 }
 
 /// Returns true if the response is a web page, as of a proxy: an apiserver responds with a `Status` or in plain text, and to a

@@ -1,5 +1,7 @@
 //! Devices of machines, as far as they are known: those of AWS's instance types with GPUs.
 
+use crate::hint::nearest;
+
 /// Devices of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineDevices {
@@ -82,6 +84,24 @@ pub fn machine_devices(machine: &str) -> Option<MachineDevices> {
     Some(MachineDevices { gpus, efa })
 }
 
+/// Returns the instance type that `machine`, the name of none, is meant to be: one of the same family whose size is similar. A size
+/// that has the form of one may be new.
+#[must_use]
+pub fn misspelled_machine(machine: &str) -> Option<&'static str> {
+    let (family, _) = machine.split_once('.').filter(|(_, size)| !is_size(size))?;
+    let of_family = |name: &&str| name.split_once('.').is_some_and(|(start, _)| start == family);
+    let names: Vec<&'static str> = INSTANCE_TYPES.iter().map(|(name, ..)| *name).filter(of_family).collect();
+    nearest(machine, &names)
+}
+
+/// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. A type with
+/// another suffix is misspelled, and no node has it. Source: "Amazon EC2 instance type naming conventions" of AWS's
+/// documentation, read in November 2026.
+pub(crate) fn is_size(size: &str) -> bool {
+    let unit = size.trim_start_matches(|character: char| character.is_ascii_digit());
+    ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -99,6 +119,16 @@ mod tests {
     #[case::another_size("p5en.24xlarge", None)]
     fn devices_are_those_of_the_instance_type(#[case] machine: &str, #[case] expected: Option<(u64, Option<u64>)>) {
         assert_eq!(machine_devices(machine).map(|devices| (devices.gpus, devices.efa)), expected);
+    }
+
+    #[rstest]
+    #[case::suffix("p5.48xlrge", Some("p5.48xlarge"))]
+    #[case::right("p5.48xlarge", None)]
+    #[case::another_size("p5.24xlarge", None)]
+    #[case::another_family("p9.48xlrge", None)]
+    #[case::no_type("dgx-h100", None)]
+    fn misspelled_sizes_have_a_suggestion(#[case] machine: &str, #[case] expected: Option<&str>) {
+        assert_eq!(misspelled_machine(machine), expected);
     }
 
     #[test]

@@ -10,10 +10,11 @@ use super::context::{CheckContext, ContainerFacts};
 use super::rdma;
 use super::sink::FindingSink;
 use crate::cluster_facts::{NodeShape, Quota};
-use crate::fabric::{MachineDevices, machine_devices};
+use crate::fabric::{MachineDevices, machine_devices, misspelled_machine};
 use crate::finding::Severity;
 use crate::pod::ContainerKind;
 use crate::quantity::whole_units;
+use crate::rule::Reason;
 
 /// Labels with the same values on practically all nodes: selecting by them does not narrow down the nodes.
 const COMMON_LABELS: [&str; 2] = ["kubernetes.io/os", "kubernetes.io/arch"];
@@ -21,6 +22,8 @@ const COMMON_LABELS: [&str; 2] = ["kubernetes.io/os", "kubernetes.io/arch"];
 /// Extended resource of NVIDIA's GPUs.
 const GPU: &str = "nvidia.com/gpu";
 
+/// How to fix the name of a machine.
+const FIX_FOR_NAMES: &str = "correct the instance type in nodeSelector or affinity";
 /// How to fix requests that exceed a machine.
 const FIX_FOR_MACHINES: &str = "request at most what the machine has, or select another one";
 
@@ -60,6 +63,13 @@ fn request_pointer(context: &CheckContext<'_>, resource: &str) -> String {
 /// Part of FP028: the pod requests more GPUs or adapters than any machine has that it selects.
 fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let machines = context.input.pod.selected_machines();
+    // The rule reports a machine for which it needs the number of adapters.
+    let is_refused = context.input.rules.iter().any(|rule| rule.reason == Reason::FabricContradicted);
+    let misspelled = machines.iter().find_map(|machine| Some((machine, misspelled_machine(machine)?)));
+    if let Some((machine, near)) = misspelled.filter(|_| !is_refused) {
+        let message = format!("no instance type is called {machine}: did you mean {near}?");
+        findings.push_with_fix(Severity::Warning, "/spec", message, FIX_FOR_NAMES);
+    }
     let known: Option<Vec<(Cow<'_, str>, MachineDevices)>> =
         machines.into_iter().map(|machine| machine_devices(&machine).map(|devices| (machine, devices))).collect();
     let mut requested: BTreeMap<&str, u64> = BTreeMap::new();

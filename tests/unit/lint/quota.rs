@@ -55,6 +55,11 @@ fn on(machine: &str, limits: &str) -> Scenario {
     ),
     None
 )]
+#[case::misspelled_machine(
+    on("p5.48xlrge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32"),
+    Some("no instance type is called p5.48xlrge: did you mean p5.48xlarge?")
+)]
+#[case::another_size(on("p5.24xlarge", "nvidia.com/gpu: 8"), None)]
 #[case::unknown_machine(on("BM.GPU.H100.8", "nvidia.com/gpu: 16"), None)]
 #[case::another_resource(on("p5.4xlarge", "nvidia.com/gpu.shared: 2, cpu: 1000"), None)]
 fn fp028_more_than_the_machine_has(#[case] scenario: Scenario, #[case] expected: Option<&str>) {

@@ -8,6 +8,7 @@ use super::planner::Conflict;
 use super::target::{Targets, targets};
 use crate::config::Profile;
 use crate::config::profile::MachinePattern;
+use crate::hint::nearest;
 use crate::keys;
 use crate::mutate::plan::spec_path;
 use crate::mutate::rules::RuleContext;
@@ -78,7 +79,12 @@ fn describe(pod: Pod<'_>, profile: &Profile, machine: &str, suitable: Option<&Pr
     let fix = match (known.find(|known| known.eq_ignore_ascii_case(machine)), suitable) {
         (Some(known), _) => format!("did you mean {known}?"),
         (None, Some(other)) => format!("select {}", other.name),
-        (None, None) => "select another fabric, or configure a profile for it (examples/fabric has more)".to_owned(),
+        // No profile is for a machine of this name.
+        (None, None) => {
+            let names: Vec<&str> = profile.matches.machines.iter().map(MachinePattern::as_str).collect();
+            let near = nearest(machine, &names).map(|near| format!("did you mean {near}? Or ")).unwrap_or_default();
+            format!("{near}select another fabric, or configure a profile for it (examples/fabric has more)")
+        }
     };
     Conflict::new(format!("the profile is not for {machine}"), fix).at(selector_field(pod))
 }

@@ -6,7 +6,7 @@ use super::machines::{allows_machines, selected_machines};
 use super::planner::{Planner, Problem, ResourceDemand};
 use super::target::{TargetContainer, Uncertainty, requests, resource_path};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
-use crate::fabric::machine_devices;
+use crate::fabric::{is_size, machine_devices};
 use crate::hint::nearest;
 use crate::quantity::whole_units;
 
@@ -134,14 +134,6 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
             Err((format!("{name} differs between {first} and {other}"), "add a nodeSelector for one of them".into()))
         }
     }
-}
-
-/// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. A type with
-/// another suffix is misspelled, and no node has it. Source: "Amazon EC2 instance type naming conventions" of AWS's
-/// documentation, read in November 2026.
-fn is_size(size: &str) -> bool {
-    let unit = size.trim_start_matches(|character: char| character.is_ascii_digit());
-    ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")
 }
 
 /// Returns the machine in `known` of which `family` is the part before the size, if there is only one.
