@@ -22,7 +22,10 @@ const MACHINES: &[(&str, &[(&str, u32)])] = &[
         "aks-nd-sriov",
         &[("Standard_ND96amsr_A100_v4", 8), ("Standard_ND96isr_H100_v5", 8), ("Standard_ND96isr_H200_v5", 8)],
     ),
-    ("coreweave-ib", &[("gd-8xh100ib-i128", 8), ("b200-8x", 8), ("b300-8x", 8), ("gb200-4x", 4)]),
+    (
+        "coreweave-ib",
+        &[("gd-8xh100ib-i128", 8), ("b200-8x", 8), ("b300-8x", 8), ("gb200-4x", 4), ("gd-8xl40s-i128", 8)],
+    ),
     ("coreweave-ib-nvl72", &[("gb200-4x", 4), ("gb300-4x", 4)]),
     ("coreweave-ib-sharp", &[("gd-8xh100ib-i128", 8), ("b200-8x", 8), ("b300-8x", 8)]),
     ("crusoe-ib", &[("h100-80gb-sxm-ib.8x", 8), ("h200-141gb-sxm-ib.8x", 8), ("b200-180gb-sxm-ib.8x", 8)]),
