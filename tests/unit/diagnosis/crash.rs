@@ -72,8 +72,8 @@ fn an_evicted_rank_shows_the_reason(#[case] policy: &str) {
 }
 
 /// An init container between restarts.
-fn init_crash() -> Value {
-    let status = json!([{"name": "fetch", "restartCount": 3, "lastState": termination("Error", 1), "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
+fn init_crash(reason: &str, code: i64) -> Value {
+    let status = json!([{"name": "fetch", "restartCount": 3, "lastState": termination(reason, code), "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
     json!({"spec": {"initContainers": [{"name": "fetch"}]}, "status": {"phase": "Pending", "initContainerStatuses": status}})
 }
 
@@ -84,13 +84,18 @@ fn init_crash() -> Value {
     "worker-0 crashes and is restarted after a delay",
     "kubectl logs --previous, with -c"
 )]
+#[case::init_out_of_memory(
+    init_crash("OOMKilled", 137),
+    "container fetch of worker-0 crashes again and again",
+    "kubectl logs --previous -c CONTAINER"
+)]
 #[case::init(
-    init_crash(),
+    init_crash("Error", 1),
     "container fetch of worker-0 crashes again and again",
     "kubectl logs --previous -c CONTAINER"
 )]
 #[case::both(
-    with(init_crash(), crash_loop(3, "Error", 1)),
+    with(init_crash("Error", 1), crash_loop(3, "Error", 1)),
     "worker-0 crashes again and again",
     "kubectl logs --previous -c CONTAINER"
 )]

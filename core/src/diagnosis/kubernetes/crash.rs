@@ -24,7 +24,8 @@ const OUT_OF_MEMORY: &str = "OOMKilled";
 const OTHER_FIX: &str =
     "read the log of the last run of the container in the evidence: kubectl logs --previous -c CONTAINER";
 
-/// Reports containers between restarts. Those that ran out of memory are reported by [`check_memory`].
+/// Reports containers between restarts. Main containers that ran out of memory are reported by
+/// [`check_memory`].
 pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let in_loop = |pod: &&PodRecord| pod.containers.iter().any(is_between_restarts);
     let pods: Vec<&PodRecord> = job.active().filter(in_loop).collect();
@@ -126,8 +127,8 @@ impl<'a> Killed<'a> {
     }
 }
 
-/// Returns true for a container that the kubelet restarts after a delay, unless it ran out of memory. For a part of the
-/// delay, the kubelet reports the termination and not `CrashLoopBackOff`.
+/// Returns true for a container that the kubelet restarts after a delay, unless it is a main container that ran out of memory. For a
+/// part of the delay, the kubelet reports the termination and not `CrashLoopBackOff`.
 fn is_between_restarts(container: &ContainerRecord) -> bool {
     let waits = match &container.state {
         StateRecord::Waiting { reason, .. } => **reason == *CRASH_LOOP,
@@ -137,7 +138,7 @@ fn is_between_restarts(container: &ContainerRecord) -> bool {
         }
         _ => false,
     };
-    waits && !ran_out_of_memory(container)
+    waits && !(container.is_main && ran_out_of_memory(container))
 }
 
 fn ran_out_of_memory(container: &ContainerRecord) -> bool {
