@@ -161,11 +161,14 @@ impl<'a> ContainerFacts<'a> {
 
     /// Returns the JSON pointer of the field that requests `resource`: a limit, a request, or else the claims.
     pub(super) fn resource_pointer(&self, resource: &str) -> String {
+        self.request_pointer(resource).unwrap_or_else(|| self.pointer("/resources/claims"))
+    }
+
+    /// Returns the JSON pointer of the limit or the request for `resource`; `None` if the container names it in neither.
+    pub(super) fn request_pointer(&self, resource: &str) -> Option<String> {
         let is_in = |kind: &&str| self.resources(kind).is_some_and(|list| list.contains_key(resource));
-        match ["limits", "requests"].iter().find(|kind| is_in(kind)) {
-            Some(kind) => self.pointer(&format!("/resources/{kind}/{}", resource.replace('/', "~1"))),
-            None => self.pointer("/resources/claims"),
-        }
+        let kind = ["limits", "requests"].into_iter().find(is_in)?;
+        Some(self.pointer(&format!("/resources/{kind}/{}", resource.replace('/', "~1"))))
     }
 
     /// Returns the resource list `kind`: `limits` or `requests`.

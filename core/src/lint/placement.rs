@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::LintInput;
-use super::context::{CheckContext, ContainerFacts};
+use super::context::CheckContext;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::cluster_facts::{NodeShape, Quota};
@@ -51,13 +51,8 @@ pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut Fin
 
 /// Returns the JSON pointer of the first request for `resource`.
 fn request_pointer(context: &CheckContext<'_>, resource: &str) -> String {
-    let requests = |container: &&ContainerFacts<'_>| {
-        ["limits", "requests"]
-            .iter()
-            .any(|kind| container.resources(kind).is_some_and(|list| list.contains_key(resource)))
-    };
-    let first = context.containers.iter().find(requests);
-    first.map_or_else(|| "/spec/containers".to_owned(), |container| container.resource_pointer(resource))
+    let mut pointers = context.containers.iter().filter_map(|container| container.request_pointer(resource));
+    pointers.next().unwrap_or_else(|| "/spec/containers".to_owned())
 }
 
 /// Part of FP028: the pod requests more GPUs or adapters than any machine has that it selects.

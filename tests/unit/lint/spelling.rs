@@ -92,6 +92,12 @@ fn messages(place: Location, key: &str, value: &str) -> Vec<String> {
     found
 }
 
+/// Returns the locations at which a label has an effect.
+fn places(of_pods: bool, of_namespaces: bool) -> impl Iterator<Item = Location> {
+    let is_of_namespace = |place: &Location| matches!(place, Location::NamespaceDocument | Location::NamespaceFlag);
+    PLACES.into_iter().filter(move |place| if is_of_namespace(place) { of_namespaces } else { of_pods })
+}
+
 fn findings(preview: &Preview, report: &PodReport) -> Vec<String> {
     preview.lint(report).into_iter().map(|finding| finding.message.into_owned()).collect()
 }
@@ -99,13 +105,8 @@ fn findings(preview: &Preview, report: &PodReport) -> Vec<String> {
 #[test]
 fn misspelled_values_are_reported_with_the_value_that_was_meant() {
     for (key, value, of_pods, of_namespaces) in labels() {
-        for place in PLACES {
-            let is_valid_place = if matches!(place, Location::NamespaceDocument | Location::NamespaceFlag) {
-                of_namespaces
-            } else {
-                of_pods
-            };
-            for wrong in misspelled(value).into_iter().filter(|_| is_valid_place) {
+        for place in places(of_pods, of_namespaces) {
+            for wrong in misspelled(value) {
                 let found = messages(place, key, &wrong);
                 let hint = format!("did you mean {value}?");
                 let is_reported = |message: &String| {
@@ -121,14 +122,9 @@ fn misspelled_values_are_reported_with_the_value_that_was_meant() {
 #[test]
 fn misspelled_keys_are_reported_with_the_key_that_was_meant() {
     for (key, value, of_pods, of_namespaces) in labels() {
-        for place in PLACES {
-            let is_valid_place = if matches!(place, Location::NamespaceDocument | Location::NamespaceFlag) {
-                of_namespaces
-            } else {
-                of_pods
-            };
+        for place in places(of_pods, of_namespaces) {
             let name = key.strip_prefix("trainmesh.dev/").unwrap();
-            for wrong in misspelled(name).into_iter().filter(|_| is_valid_place) {
+            for wrong in misspelled(name) {
                 let found = messages(place, &format!("trainmesh.dev/{wrong}"), value);
                 let hint = format!("did you mean {key}?");
                 assert!(found.iter().any(|message| message.contains(&hint)), "{place:?}: {wrong}: {found:#?}");
