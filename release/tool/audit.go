@@ -4,12 +4,22 @@ import (
 	"bytes"
 	"compress/zlib"
 	"debug/elf"
+	"debug/pe"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 )
+
+// sectionName is that of the section that `cargo auditable` adds.
+const sectionName = ".dep-v0"
+
+var errNoSection = errors.New("no section " + sectionName + ": it was not built by cargo auditable")
+
+// minCrates is fewer than any binary has: with less, the SBOM was not read correctly.
+const minCrates = 50
 
 // compareCrates compares the crates that `cargo auditable` recorded in a binary, from which scanners find vulnerable versions,
 // with those of an SBOM.
@@ -41,7 +51,7 @@ func compareCrates(binary, sbom string) error {
 		}
 	}
 	slices.Sort(missing)
-	if len(listed) < 100 || len(missing) > 0 {
+	if len(listed) < minCrates || len(missing) > 0 {
 		return fmt.Errorf("%d crates in %s, %d in the binary: %s", len(listed), sbom, len(recorded), strings.Join(missing, ", "))
 	}
 	return nil
@@ -49,16 +59,7 @@ func compareCrates(binary, sbom string) error {
 
 // recordedCrates reads the section that `cargo auditable` adds: JSON, compressed by zlib.
 func recordedCrates(path string) (map[string]bool, error) {
-	file, err := elf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	section := file.Section(".dep-v0")
-	if section == nil {
-		return nil, fmt.Errorf("no section .dep-v0: it was not built by cargo auditable")
-	}
-	compressed, err := section.Data()
+	compressed, err := auditSection(path)
 	if err != nil {
 		return nil, err
 	}
@@ -79,4 +80,28 @@ func recordedCrates(path string) (map[string]bool, error) {
 		}
 	}
 	return result, nil
+}
+
+// auditSection returns the section of an ELF file, or of a PE file, whose name ends with exe.
+func auditSection(path string) ([]byte, error) {
+	if strings.HasSuffix(path, ".exe") {
+		file, err := pe.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if section := file.Section(sectionName); section != nil {
+			return section.Data()
+		}
+		return nil, errNoSection
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if section := file.Section(sectionName); section != nil {
+		return section.Data()
+	}
+	return nil, errNoSection
 }

@@ -29,10 +29,18 @@ type crate struct {
 // key identifies a crate; the lock file has each version once.
 func (c crate) key() string { return c.name + " " + c.version }
 
+// features returns the flags that select the features of a target. The binary for Windows has only commands that need no cluster.
+func features(target string) []string {
+	if strings.Contains(target, "-windows-") {
+		return []string{"--no-default-features"}
+	}
+	return nil
+}
+
 // linkedCrates returns the crates that are linked for a target, without build scripts and macros, in order of their keys.
 func linkedCrates(target string) ([]crate, error) {
-	tree, err := cargo("tree", "--locked", "--package", program, "--target", target, "--edges", "normal,no-proc-macro",
-		"--prefix", "none", "--no-dedupe", "--format", "{p}")
+	tree, err := cargo(append([]string{"tree", "--locked", "--package", program, "--target", target, "--edges", "normal,no-proc-macro",
+		"--prefix", "none", "--no-dedupe", "--format", "{p}"}, features(target)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +56,7 @@ func linkedCrates(target string) ([]crate, error) {
 	if err != nil {
 		return nil, err
 	}
-	output, err := cargo("metadata", "--locked", "--format-version", "1", "--filter-platform", target)
+	output, err := cargo(append([]string{"metadata", "--locked", "--format-version", "1", "--filter-platform", target}, features(target)...)...)
 	if err != nil {
 		return nil, err
 	}
