@@ -39,17 +39,22 @@ image: static ## Build the container image IMAGE into target/image.tar (buildah,
 	rm -f target/image.tar
 	buildah --storage-driver vfs push $(IMAGE) oci-archive:target/image.tar:$(IMAGE)
 
-# Registry that the chart and install.yaml of the release name, and the address of its downloads.
+# Registry that the chart and install.yaml of the release name, and the addresses of the repository and of the downloads.
 REGISTRY ?=
+SOURCE ?=
 URL ?=
 
 .PHONY: release
 release: ## Build and check the assets of a release in target/release-assets (REGISTRY=registry.example.com/ml; rustup, Go, root)
-	REGISTRY="$(REGISTRY)" URL="$(URL)" release/run
+	REGISTRY="$(REGISTRY)" SOURCE="$(SOURCE)" URL="$(URL)" release/run
 
 .PHONY: release-reproduce
 release-reproduce: ## Build the assets again in another directory, and compare them byte for byte (needs `make release`)
-	REGISTRY="$(REGISTRY)" URL="$(URL)" release/reproduce
+	REGISTRY="$(REGISTRY)" SOURCE="$(SOURCE)" URL="$(URL)" release/reproduce
+
+.PHONY: release-sign
+release-sign: ## Sign the assets, and the image and the chart in REGISTRY, with cosign (keyless, or with COSIGN_KEY=<file>)
+	REGISTRY="$(REGISTRY)" release/sign
 
 .PHONY: release-try
 release-try: ## Install the assets on the cluster from a registry, and run a job (needs `make release` and `make cluster`)
@@ -97,7 +102,7 @@ lint-core: ## Check that the core compiles to wasm32: no dependency uses files, 
 	$(CARGO) check --locked --package trainmesh-core --no-default-features --target wasm32-unknown-unknown
 
 # SC2317: functions are called by name, as in `check DESCRIPTION FUNCTION…`.
-SHELL_SCRIPTS := .ci/run benches/cluster/run $(addprefix release/,check reproduce run try) tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
+SHELL_SCRIPTS := .ci/run benches/cluster/run $(addprefix release/,check reproduce run sign try) tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
   $(addprefix tests/matrix/,page previous run) tests/same/run tests/cluster/cluster tests/cluster/selftest tests/cluster/schedulers $(wildcard tests/cluster/lib/*.sh)
 GO_MODULES := benches/cluster release/tool tests/oracle tests/chart/tool tests/chart/apiserver $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh prometheus)
 
