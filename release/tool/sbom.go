@@ -55,11 +55,22 @@ func writeSBOM(release release, name string, arguments []string) error {
 		if err != nil {
 			return err
 		}
-		own, err := runtimes(target)
+		library, err := runtimes(target)
 		if err != nil {
 			return err
 		}
-		reference := func(key string) string { return "pkg:cargo/" + strings.Replace(key, " ", "@", 1) }
+		published := map[string]bool{}
+		for _, crate := range crates {
+			published[crate.key()] = crate.checksum != ""
+		}
+		// Two packages of the workspace have the names of published crates that they replace.
+		reference := func(key string) string {
+			kind := "pkg:generic/trainmesh/"
+			if published[key] {
+				kind = "pkg:cargo/"
+			}
+			return kind + strings.Replace(key, " ", "@", 1)
+		}
 		application := fmt.Sprintf("pkg:generic/%s@%s?target=%s", program, release.version, target)
 		for _, crate := range crates {
 			uses := []string{}
@@ -67,7 +78,7 @@ func writeSBOM(release release, name string, arguments []string) error {
 				uses = append(uses, reference(key))
 			}
 			if crate.name == program {
-				for _, item := range own {
+				for _, item := range library {
 					uses = append(uses, item["bom-ref"].(string))
 				}
 				dependencies[application] = uses
@@ -76,7 +87,7 @@ func writeSBOM(release release, name string, arguments []string) error {
 			dependencies[reference(crate.key())] = uses
 			components[reference(crate.key())] = crate.component(reference(crate.key()))
 		}
-		for _, item := range own {
+		for _, item := range library {
 			components[item["bom-ref"].(string)] = item
 		}
 		applications = append(applications, object{
