@@ -7,6 +7,7 @@ mod changes;
 pub mod client;
 pub mod clock;
 pub mod config_map;
+mod context;
 pub mod diagnosis;
 pub mod doctor;
 pub mod events;

@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let client = client::connect(None, context.as_deref()).await?;
         let installation = match namespace {
             Some(named) => named.clone(),
-            None => installation.discover(&client).await?,
+            None => installation.discover(&client, context.as_deref()).await?,
         };
         Ok(with_status("checking the cluster", Box::pin(collect_facts(&client, &installation))).await?)
     }))?;

@@ -38,8 +38,8 @@ pub(super) struct LiveCluster {
 }
 
 impl InstallationArguments {
-    /// Returns the installation given by the flag, or the one found in the cluster of `client`.
-    pub(super) async fn discover(&self, client: &Client) -> anyhow::Result<Installation> {
+    /// Returns the installation given by the flag, or the one found in the cluster of `client`, which is that of `context`.
+    pub(super) async fn discover(&self, client: &Client, context: Option<&str>) -> anyhow::Result<Installation> {
         if self.is_given() {
             return Ok(self.offline());
         }
@@ -53,7 +53,7 @@ impl InstallationArguments {
                     &mut stderr(ColorChoice::Auto),
                     format_args!(
                         "{}; assuming namespace {}; {flag}",
-                        describe(&error, None).await,
+                        describe(&error, context).await,
                         default.namespace()
                     ),
                 );
@@ -69,7 +69,7 @@ impl LiveCluster {
         let runtime = runtime()?;
         let (client, installation) = runtime.block_on(describe_error(context, async {
             let client = client::connect(None, context).await?;
-            let installation = installation.discover(&client).await?;
+            let installation = installation.discover(&client, context).await?;
             Ok((client, installation))
         }))?;
         Ok(Self { runtime, client, context: context.map(str::to_owned), installation, nodes: OnceCell::new() })
@@ -141,8 +141,9 @@ impl LiveCluster {
     /// Compares the requests of the workload of `reports` with quotas. `created` contains the results of the dry runs.
     pub(super) fn account(&self, reports: &[PodReport], created: &[anyhow::Result<Value>]) -> Option<JobAccount> {
         let PodReport { namespace, kind, name, job, .. } = reports.first()?;
-        let query = QuotaQuery { namespace, kind, name, queue: job.queue() };
-        let nodes = self.nodes.get_or_init(|| self.runtime.block_on(quota::read_nodes(&self.client)));
+        let context = self.context.as_deref();
+        let query = QuotaQuery { namespace, kind, name, queue: job.queue(), context };
+        let nodes = self.nodes.get_or_init(|| self.runtime.block_on(quota::read_nodes(&self.client, context)));
         let QuotaFacts { constraints, unknown } = self.runtime.block_on(quota::read(&self.client, query, nodes));
         let roles = reports.iter().zip(created).map(|(report, created)| {
             let PodReport { role, replicas, original, .. } = report;
@@ -174,10 +175,11 @@ pub(super) async fn describe_error<T>(
     }
 }
 
-/// Reads the configuration. Users without permission get the embedded one, whose container names and methods are the
-/// usual ones.
+/// Reads the configuration of `context`. Users without permission get the embedded one, whose container names and methods are
+/// the usual ones.
 pub(super) async fn configuration_or_embedded(
     client: &Client,
+    context: Option<&str>,
     installation: &Installation,
 ) -> anyhow::Result<Configuration> {
     let reason = match live::configuration(client, installation.namespace()).await {
@@ -187,7 +189,7 @@ pub(super) async fn configuration_or_embedded(
             Err(_) => "the cluster's configuration is invalid".to_owned(),
         },
         Err(error) if !is_forbidden(&error) => return Err(error.into()),
-        Err(error) => describe(&error, None).await,
+        Err(error) => describe(&error, context).await,
     };
     print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
     Ok(Configuration::embedded())

@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, print_note, stderr};
-use crate::cluster::client;
+use crate::cluster::{client, failure};
 use crate::controller::sweep::{StuckPod, SweepResult, Sweeper};
 
 /// Reason why an opted-out pod is left unchanged.
@@ -73,8 +73,11 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         Some(namespace) => Some(namespace.clone()),
         None => Some(client.default_namespace().to_owned()),
     };
-    let installation = installation.discover(&client).await?;
-    let sweeper = Sweeper::new(client.clone(), configuration_or_embedded(&client, &installation).await?.termination);
+    let installation = installation.discover(&client, context.as_deref()).await?;
+    let sweeper = Sweeper::new(
+        client.clone(),
+        configuration_or_embedded(&client, context.as_deref(), &installation).await?.termination,
+    );
     let stuck: Vec<StuckPod> = sweeper.stuck_pods(namespace.as_deref()).try_collect().await?;
     if stuck.is_empty() {
         let stderr = &mut stderr(ColorChoice::Auto);
@@ -87,17 +90,24 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         print_note(stderr, format_args!("no stuck pods found in {scope}"));
         return Ok(Status::Success);
     }
-    let results = if *apply { Some(terminate(&sweeper, &stuck).await) } else { None };
+    let results = if *apply { Some(terminate(&sweeper, context.as_deref(), &stuck).await) } else { None };
     show(&stuck, results.as_deref())?;
     let failed = results.into_iter().flatten().any(|result| matches!(result, Some(SweepResult::Failed(_))));
     Ok(if failed { Status::Failed } else { Status::Success })
 }
 
 /// Terminates the sidecars of all pods. The results are in the order of the pods, `None` for a pod that is opted out.
-async fn terminate(sweeper: &Sweeper, stuck: &[StuckPod]) -> Vec<Option<SweepResult>> {
+async fn terminate(sweeper: &Sweeper, context: Option<&str>, stuck: &[StuckPod]) -> Vec<Option<SweepResult>> {
     let mut progress = Progress::with_total(stuck.len());
-    let results = stream::iter(stuck)
-        .map(|pod| async move { if pod.opted_out { None } else { Some(sweeper.terminate(pod).await) } });
+    let results = stream::iter(stuck).map(|pod| async move {
+        if pod.opted_out {
+            return None;
+        }
+        Some(match sweeper.terminate(pod).await {
+            Ok(result) => result,
+            Err(error) => SweepResult::Failed(failure::describe(&error, context).await),
+        })
+    });
     results.buffered(CONCURRENCY).inspect(|_| progress.tick()).collect().await
 }
 

@@ -1,8 +1,8 @@
 //! Creates the client from the kubeconfig that kubectl would use, or from the pod's service account.
 
+mod problem;
+
 use std::env;
-use std::error::Error as _;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use hyper::header::{HeaderValue, USER_AGENT};
@@ -10,17 +10,17 @@ use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigEr
 use kube::{Client, Config};
 use thiserror::Error;
 
+pub(super) use problem::{client_problem, credential_problem, unusable_context};
+use problem::{no_cluster, unusable, unusable_file};
+
 /// Field manager of the fields that trainmesh writes.
 pub(super) const FIELD_MANAGER: &str = "trainmesh";
-
-/// Maximum number of contexts in a message.
-const MAX_CONTEXTS: usize = 10;
 
 /// An error that prevents the creation of a client.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The given kubeconfig cannot be used.
-    #[error("could not use the kubeconfig {}: {}", path.display(), problem(cause, Some(path)))]
+    #[error("{}", unusable_file(cause, path))]
     Kubeconfig {
         /// Path of the kubeconfig.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum ConnectError {
         cause: Box<KubeconfigError>,
     },
     /// The given context cannot be used.
-    #[error("could not use the context {context}: {}", problem(cause, None))]
+    #[error("{}", unusable(cause, Some(context)))]
     Context {
         /// Name of the context.
         context: String,
@@ -36,10 +36,10 @@ pub enum ConnectError {
         cause: Box<KubeconfigError>,
     },
     /// The files that `KUBECONFIG` lists cannot be used.
-    #[error("found no cluster: {}", problem(.0, None))]
+    #[error("{}", unusable(.0, None))]
     List(Box<KubeconfigError>),
     /// No kubeconfig was given, and neither the default locations nor the service account provide one.
-    #[error("found no cluster: {}", no_cluster(.0))]
+    #[error("{}", no_cluster(.0))]
     Infer(Box<InferConfigError>),
     /// The client cannot be built from the configuration.
     #[error("could not create a client from the cluster's configuration")]
@@ -69,41 +69,6 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
-}
-
-/// Returns why no cluster was found. Omits the failed attempt to use the service account of a pod.
-fn no_cluster(error: &InferConfigError) -> String {
-    let cause = error.source().and_then(|source| source.downcast_ref());
-    cause.map_or_else(|| "set KUBECONFIG".to_owned(), |cause| problem(cause, None))
-}
-
-/// Describes a problem of the kubeconfig at `path`, or at the default locations, with its fix.
-fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
-    match error {
-        KubeconfigError::ReadConfig(cause, path) if cause.kind() == io::ErrorKind::NotFound => {
-            let path = path.display();
-            match env::var_os("KUBECONFIG") {
-                Some(_) => format!("KUBECONFIG names {path}, which does not exist"),
-                None => format!("{path} does not exist: create it, or set KUBECONFIG"),
-            }
-        }
-        KubeconfigError::ReadConfig(cause, path) => format!("{}: {cause}", path.display()),
-        KubeconfigError::Parse(cause) => {
-            let invalid = path.map(Path::to_owned).or_else(invalid_file);
-            let name = invalid.map(|path| format!(" {}", path.display())).unwrap_or_default();
-            format!("the kubeconfig{name} is not valid: {cause}")
-        }
-        KubeconfigError::CurrentContextNotSet => {
-            "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()
-        }
-        KubeconfigError::LoadContext(context) => {
-            format!("the kubeconfig has no context {context}; it has {}", contexts(path))
-        }
-        KubeconfigError::LoadClusterOfContext(cluster) => {
-            format!("the kubeconfig has no cluster {cluster}, which the context names")
-        }
-        other => format!("{other} (is KUBECONFIG set?)"),
-    }
 }
 
 /// Reads the kubeconfig that kubectl would use.
@@ -142,29 +107,6 @@ fn merged_list() -> Option<Result<Kubeconfig, KubeconfigError>> {
 fn listed_files() -> Vec<PathBuf> {
     let listed = env::var_os("KUBECONFIG").unwrap_or_default();
     env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect()
-}
-
-/// Returns the first file of the default locations that is not valid YAML: those in `KUBECONFIG`, or else `~/.kube/config`.
-fn invalid_file() -> Option<PathBuf> {
-    let mut paths = listed_files();
-    if paths.is_empty() {
-        paths.extend(env::home_dir().map(|home| home.join(".kube/config")));
-    }
-    paths.into_iter().find(|path| matches!(Kubeconfig::read_from(path), Err(KubeconfigError::Parse(_))))
-}
-
-/// Lists the contexts of the kubeconfig at `path`, or at the default locations.
-fn contexts(path: Option<&Path>) -> String {
-    let kubeconfig = path.map_or_else(read_kubeconfig, Kubeconfig::read_from);
-    let mut names: Vec<String> =
-        kubeconfig.into_iter().flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect();
-    let omitted = names.len().saturating_sub(MAX_CONTEXTS);
-    names.truncate(MAX_CONTEXTS);
-    match (names.is_empty(), omitted) {
-        (true, _) => "none".to_owned(),
-        (false, 0) => names.join(", "),
-        (false, _) => format!("{} and {omitted} more", names.join(", ")),
-    }
 }
 
 async fn from_kubeconfig(path: &Path, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {

@@ -76,9 +76,6 @@ pub enum ReadError {
     /// More nodes than are requested by name.
     #[error("pods name more than {MAX_UNKNOWN_NODES} nodes that do not exist; the others are not checked")]
     TooManyUnknownNodes,
-    /// The server is no apiserver.
-    #[error("could not list pods: the server has no such API (404): check the server of the context, with its path")]
-    NoApi,
     /// The cluster has more objects than the limit.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -206,10 +203,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok(None) => break,
                 // Every apiserver has pods.
-                Err(error) if error.is_not_found() && complete == Some(ObjectKind::Pod) => {
-                    return Err(ReadError::NoApi);
-                }
-                Err(error) if error.is_not_found() => return Ok(false),
+                Err(error) if error.is_not_found() && complete != Some(ObjectKind::Pod) => return Ok(false),
                 // Without pods, there is nothing to diagnose.
                 Err(error) if error.is_forbidden() && complete != Some(ObjectKind::Pod) => {
                     // Several groups have the same resource.

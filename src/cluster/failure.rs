@@ -1,38 +1,67 @@
-//! Describes failed requests for people: each cause once, and the apiserver's address and the kubeconfig context if it
-//! cannot be reached.
+//! Describes failed requests for people: each cause once, the apiserver's address, the kubeconfig context, and what to do.
+
+mod connection;
+mod plugin;
+mod tls;
 
 use std::error::Error;
 use std::io;
 
+use jiff::Timestamp;
 use kube::Config;
 use kube::client::AuthError;
 use kube::config::KubeConfigOptions;
 use kube::core::Status;
 
-use super::client;
+use super::client::{self, client_problem, credential_problem, unusable_context};
+use super::context::ContextEntries;
+use super::diagnosis::ReadError;
+use super::live::LiveError;
 use super::request::RequestError;
 
-/// Maximum length of the output of a credential plugin in a message, in characters.
-const MAX_PRINTED: usize = 300;
+/// Maximum length of a message of the apiserver, in characters.
+const MAX_MESSAGE: usize = 2_000;
+/// Status code of a response to a request whose credentials are not accepted.
+const UNAUTHORIZED: u16 = 401;
+/// Response in plain text of Go's HTTP server to a request without TLS.
+const TLS_EXPECTED: &str = "Client sent an HTTP request to an HTTPS server";
 
 /// Describes `error`, which a client for `context` or the current context returned.
 pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> String {
-    if let Some(cause) = chain(error).iter().find_map(|cause| unstarted_plugin(*cause)) {
-        let program = plugin_of(context).unwrap_or_else(|| "of the kubeconfig".to_owned());
-        return format!("cannot run the credential plugin {program}: {cause}");
+    let chain = chain(error);
+    let is_of_cluster =
+        |cause: &&(dyn Error + 'static)| kube_error(*cause).is_some() || request_error(*cause).is_some();
+    if !chain.iter().any(is_of_cluster) {
+        return messages(&chain).join(": ");
     }
-    if chain(error).iter().any(|cause| is_web_page(*cause)) {
-        return format!("{} is no apiserver: check the server of the context, with its path", apiserver(context).await);
+    let entries = ContextEntries::read(None, context);
+    if let Some(problem) = configuration_problem(&chain, &entries) {
+        return problem;
     }
-    let is_plugin = || chain(error).iter().any(|cause| credential_plugin(*cause).is_some());
-    match connection_error(error).filter(|_| !is_plugin()) {
-        Some(cause) => format!("cannot reach {}: {cause}", apiserver(context).await),
-        None if is_unauthorized(error) => {
-            let text = causes(error);
-            format!("{text}: {} does not accept the credentials: they may have expired", apiserver(context).await)
+    let server = apiserver(context, &entries).await;
+    if let Some(page) = chain.iter().find(|cause| is_web_page(**cause)) {
+        return match api_status(*page) {
+            Some(Status { code, .. }) if is_temporary(*code) => {
+                format!("{server} responds with a web page of status {code}, as of a proxy: try again later")
+            }
+            _ => format!("{server} is no apiserver: check the server of the context, with its path"),
+        };
+    }
+    if let Some(cause) = connection::cause(&chain, &entries) {
+        return format!("cannot reach {server}: {cause}");
+    }
+    let mut messages = messages(&chain);
+    let status = chain.iter().find_map(|cause| api_status(*cause));
+    messages.extend(status.and_then(|status| advice(status, &server, &entries)));
+    match messages.as_mut_slice() {
+        _ if status.is_some_and(|status| status.code == UNAUTHORIZED) => {}
+        // The first message names the request.
+        [first, _, ..] if chain.first().is_none_or(|error| kube_error(*error).is_none()) => {
+            *first = format!("{first} at {server}");
         }
-        None => causes(error),
+        _ => messages.insert(0, server),
     }
+    messages.join(": ")
 }
 
 /// Returns true if the apiserver forbids the request to the user.
@@ -40,6 +69,25 @@ pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> S
 pub fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
     let is_denied = |cause: &(dyn Error + 'static)| api_status(cause).is_some_and(Status::is_forbidden);
     chain(error).iter().any(|cause| is_denied(*cause) && !is_web_page(*cause))
+}
+
+/// Describes why no request could be sent.
+fn configuration_problem(chain: &[&(dyn Error + 'static)], entries: &ContextEntries) -> Option<String> {
+    let problem = chain.iter().find_map(|cause| match (auth_error(*cause), kube_error(*cause)) {
+        (Some(error), _) => Some(plugin::problem(error, entries).unwrap_or_else(|| credential_problem(error, entries))),
+        (None, error) => client_problem(error?, entries),
+    })?;
+    Some(unusable_context(entries.context(), &problem))
+}
+
+/// Returns the error of the credentials.
+fn auth_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
+    match kube_error(error) {
+        Some(kube::Error::Auth(failed)) => Some(failed),
+        // The renewal of a token is part of the request.
+        Some(kube::Error::Service(inner)) => inner.downcast_ref(),
+        _ => error.downcast_ref(),
+    }
 }
 
 /// Returns true if the response is a web page, as of a proxy: an apiserver responds with a `Status` or in plain text, and to a
@@ -63,115 +111,83 @@ fn api_status<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
     }
 }
 
-/// Returns true if the apiserver does not accept the credentials.
-fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
-    chain(error).iter().any(|cause| api_status(*cause).is_some_and(|status| status.code == 401))
+/// Returns true if the request may succeed later.
+fn is_temporary(code: u16) -> bool {
+    code == 429 || code >= 500
+}
+
+/// Returns what to do about a response.
+fn advice(status: &Status, server: &str, entries: &ContextEntries) -> Option<String> {
+    Some(match status.code {
+        _ if status.message.contains(TLS_EXPECTED) => {
+            format!("write https:// in the server of {}", entries.cluster())
+        }
+        UNAUTHORIZED => {
+            let user = entries.user();
+            let reason = match entries.client_certificate_end() {
+                Some(end) if end < Timestamp::now() => format!("the client certificate of {user} expired at {end}"),
+                _ => "they may have expired".to_owned(),
+            };
+            format!("{server} does not accept the credentials: {reason}")
+        }
+        404 if !names_object(status) => {
+            "the server has no such API (404): check the server of the context, with its path".to_owned()
+        }
+        code if is_temporary(code) => format!("status {code}: try again later"),
+        _ => return None,
+    })
+}
+
+/// Returns true if the response names an object that does not exist.
+fn names_object(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|details| !details.name.is_empty())
 }
 
 /// Returns the address of the apiserver, and the context that contains it.
-async fn apiserver(context: Option<&str>) -> String {
+async fn apiserver(context: Option<&str>, entries: &ContextEntries) -> String {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let address = |config: Config| config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let Ok(config) = client::load(&options).await else {
         return Config::infer().await.map_or_else(|_| "the apiserver".to_owned(), address);
     };
-    let current = || client::read_kubeconfig().ok().and_then(|kubeconfig| kubeconfig.current_context);
-    match context.map(str::to_owned).or_else(current) {
+    match entries.context() {
         Some(name) => format!("{} (context {name})", address(config)),
         None => address(config),
     }
 }
 
-/// Returns the cause of a failed connection; `None` if the apiserver was reached.
-fn connection_error(error: &(dyn Error + 'static)) -> Option<String> {
-    let chain = chain(error);
-    if chain.iter().any(|cause| matches!(cause.downcast_ref(), Some(RequestError::TimedOut(_)))) {
-        return Some("no response in time".to_owned());
-    }
-    let is_transport = |error: &kube::Error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_));
-    let root = chain.last().filter(|_| chain.iter().any(|cause| kube_error(*cause).is_some_and(is_transport)))?;
-    Some(match root.downcast_ref::<io::Error>() {
-        // The text of the kind omits the number of the error, which depends on the platform.
-        Some(error) if is_descriptive(error.kind()) => error.kind().to_string(),
-        _ => root.to_string(),
-    })
-}
-
-/// Returns the messages of `error` and its causes, up to the message of the apiserver's response.
-pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = String::new();
-    for cause in chain(error) {
-        let status = api_status(cause).map(|status| status.message.as_str()).filter(|message| !message.is_empty());
-        let plugin = credential_plugin(cause);
-        let message = plugin.clone().or_else(|| status.map(str::to_owned)).unwrap_or_else(|| cause.to_string());
-        if !text.ends_with(&message) {
-            text += if text.is_empty() { "" } else { ": " };
-            text += &message;
+/// Returns the messages of an error and its causes, up to the message of the apiserver's response.
+fn messages(chain: &[&(dyn Error + 'static)]) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    for cause in chain {
+        let status = api_status(*cause);
+        let message = status.map_or_else(|| cause.to_string(), response);
+        // A cause that its error already repeats is omitted.
+        if !message.is_empty() && !messages.last().is_some_and(|last| last.ends_with(&message)) {
+            messages.push(message);
         }
-        if status.is_some() || plugin.is_some() {
+        if status.is_some() {
             break;
         }
     }
-    text
+    messages
 }
 
-/// Describes the failure of a credential plugin that the kubeconfig names: its program and the start of its standard error.
-/// Its arguments, environment and output may contain credentials.
-fn credential_plugin(error: &(dyn Error + 'static)) -> Option<String> {
-    let AuthError::AuthExecRun { cmd, out } = auth_error(error)? else { return None };
-    let printed = String::from_utf8_lossy(&out.stderr);
-    let printed: String = printed.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_PRINTED).collect();
-    let separator = if printed.is_empty() { "" } else { ": " };
-    let program = program(cmd).unwrap_or("of the kubeconfig");
-    Some(format!("the credential plugin {program} failed ({}){separator}{printed}", out.status))
-}
-
-/// Returns why a credential plugin could not be started.
-fn unstarted_plugin(error: &(dyn Error + 'static)) -> Option<String> {
-    let AuthError::AuthExecStart(cause) = auth_error(error)? else { return None };
-    Some(if cause.kind() == io::ErrorKind::NotFound {
-        "it is not in the PATH".to_owned()
-    } else {
-        cause.kind().to_string()
-    })
-}
-
-fn auth_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
-    match kube_error(error) {
-        Some(kube::Error::Auth(failed)) => Some(failed),
-        // The renewal of a token is part of the request.
-        Some(kube::Error::Service(inner)) => inner.downcast_ref(),
-        _ => error.downcast_ref(),
+/// Returns the message of a response; empty if the advice replaces it.
+fn response(status: &Status) -> String {
+    let message: String = status.message.trim().chars().take(MAX_MESSAGE).collect();
+    match status.code {
+        404 if !names_object(status) => String::new(),
+        code if message.is_empty() && !is_temporary(code) => format!("status {code}"),
+        _ => message,
     }
 }
 
-/// Returns the credential plugin of the user of `context` or the current context, with the name of the user.
-fn plugin_of(context: Option<&str>) -> Option<String> {
-    let kubeconfig = client::read_kubeconfig().ok()?;
-    let name = context.map(str::to_owned).or(kubeconfig.current_context)?;
-    let user = kubeconfig.contexts.into_iter().find(|known| known.name == name)?.context?.user?;
-    let named = kubeconfig.auth_infos.into_iter().find(|known| known.name == user)?;
-    let command = named.auth_info?.exec?.command?;
-    Some(format!("{command} (user {user})"))
-}
-
-/// Returns the program of a command as `Command` formats it for debugging: `NAME="value" … "program" "argument" …`.
-fn program(command: &str) -> Option<&str> {
-    let end_of_text = |text: &str| {
-        let mut is_escaped = false;
-        text.find(|letter| {
-            let is_end = letter == '"' && !is_escaped;
-            is_escaped = letter == '\\' && !is_escaped;
-            is_end
-        })
-    };
-    let mut rest = command.trim_start();
-    loop {
-        if let Some(text) = rest.strip_prefix('"') {
-            return text.get(..end_of_text(text)?);
-        }
-        let (_, value) = rest.split_once("=\"")?;
-        rest = value.get(end_of_text(value)? + 1..)?.trim_start();
+/// Returns the request of an error that repeats it, and whose causes do not contain it.
+fn request_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a RequestError> {
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(ReadError::Request(request)), _) | (_, Some(LiveError::Bounded(request))) => Some(request),
+        _ => error.downcast_ref(),
     }
 }
 
@@ -185,13 +201,9 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)>
     let mut next = Some(error);
     while let Some(error) = next {
         chain.push(error);
-        next = error.source();
+        // The source of an I/O error is that of the error in it.
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }
     chain
-}
-
-/// Returns true if the text of `kind` describes the error completely.
-fn is_descriptive(kind: io::ErrorKind) -> bool {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
-    matches!(kind, ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable | TimedOut)
 }

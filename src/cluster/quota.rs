@@ -36,6 +36,8 @@ pub struct QuotaQuery<'a> {
     pub name: &'a str,
     /// Queue of Kueue that it names.
     pub queue: Option<&'a KueueQueue>,
+    /// Context of the kubeconfig, if it is not the current one.
+    pub context: Option<&'a str>,
 }
 
 /// Constraints of a workload.
@@ -50,8 +52,8 @@ pub struct QuotaFacts {
 /// Constraint of the nodes, which is the same for all workloads; `None` without nodes. Contains the reason if it is unknown.
 pub type NodeConstraint = Result<Option<Constraint>, String>;
 
-/// Reads the constraint of the nodes.
-pub async fn read_nodes(client: &Client) -> NodeConstraint {
+/// Reads the constraint of the nodes of `context`.
+pub async fn read_nodes(client: &Client, context: Option<&str>) -> NodeConstraint {
     match list(client, ("", "v1", "Node"), None, allocatable).await {
         Ok(nodes) => match largest_nodes(nodes.iter()) {
             None if !nodes.is_empty() => {
@@ -59,7 +61,7 @@ pub async fn read_nodes(client: &Client) -> NodeConstraint {
             }
             nodes => Ok(nodes),
         },
-        Err(error) => Err(describe(&error, None).await),
+        Err(error) => Err(describe(&error, context).await),
     }
 }
 
@@ -72,9 +74,9 @@ pub async fn read(client: &Client, query: QuotaQuery<'_>, nodes: &NodeConstraint
         let name = quota.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         facts.unknown.push(format!("ResourceQuota {name} has a scope, and may not count the pods"));
     }
-    facts.add(quotas, |quotas| quotas.iter().filter_map(resource_quota).collect()).await;
+    facts.add(query, quotas, |quotas| quotas.iter().filter_map(resource_quota).collect()).await;
     let ranges = list(client, ("", "v1", "LimitRange"), namespace, whole).await;
-    facts.add(ranges, |ranges| ranges.iter().filter_map(limit_range).collect()).await;
+    facts.add(query, ranges, |ranges| ranges.iter().filter_map(limit_range).collect()).await;
     if let Some(queue) = query.queue {
         facts.add_queue(client, query, queue).await;
     }
@@ -82,7 +84,7 @@ pub async fn read(client: &Client, query: QuotaQuery<'_>, nodes: &NodeConstraint
         let groups = list(client, (group, version, "PodGroup"), namespace, whole).await;
         let own =
             |groups: Vec<Value>| groups.iter().filter(|group| is_owned(group, query)).filter_map(pod_group).collect();
-        facts.add(groups, own).await;
+        facts.add(query, groups, own).await;
     }
     match nodes {
         Ok(nodes) => facts.constraints.extend(nodes.clone()),
@@ -92,10 +94,15 @@ pub async fn read(client: &Client, query: QuotaQuery<'_>, nodes: &NodeConstraint
 }
 
 impl QuotaFacts {
-    async fn add<T>(&mut self, read: Result<T, RequestError>, constraints: impl FnOnce(T) -> Vec<Constraint>) {
+    async fn add<T>(
+        &mut self,
+        query: QuotaQuery<'_>,
+        read: Result<T, RequestError>,
+        constraints: impl FnOnce(T) -> Vec<Constraint>,
+    ) {
         match read {
             Ok(found) => self.constraints.extend(constraints(found)),
-            Err(error) => self.unknown.push(describe(&error, None).await),
+            Err(error) => self.unknown.push(describe(&error, query.context).await),
         }
     }
 
@@ -109,19 +116,19 @@ impl QuotaFacts {
                 local.pointer("/spec/clusterQueue").and_then(Value::as_str).unwrap_or_default().to_owned()
             }
             Ok(None) => return self.unknown.push(missing("LocalQueue", &queue.name)),
-            Err(error) => return self.unknown.push(describe(&error, None).await),
+            Err(error) => return self.unknown.push(describe(&error, query.context).await),
         };
         match get(client, kind("ClusterQueue"), None, &name).await {
             Ok(Some(found)) => self.constraints.extend(cluster_queue(&found, queue.counts)),
             Ok(None) => self.unknown.push(missing("ClusterQueue", &name)),
-            Err(error) => self.unknown.push(describe(&error, None).await),
+            Err(error) => self.unknown.push(describe(&error, query.context).await),
         }
         let workloads = list(client, kind("Workload"), Some(query.namespace), whole).await;
         let reserved = |workload: &Value| reserved_workload(workload, queue.counts);
         let own = |workloads: Vec<Value>| {
             workloads.iter().filter(|workload| is_owned(workload, query)).filter_map(reserved).collect()
         };
-        self.add(workloads, own).await;
+        self.add(query, workloads, own).await;
     }
 }
 

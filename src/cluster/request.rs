@@ -48,17 +48,6 @@ impl RequestError {
         self.has_status(is_not_found)
     }
 
-    /// Returns the request and the response of the apiserver, if there is one.
-    pub(super) fn status(&self) -> Option<(&str, &Status)> {
-        match self {
-            Self::Failed { step, source } => match &**source {
-                kube::Error::Api(status) => Some((step, status)),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// Returns the description of the request if the apiserver forbids it.
     pub(super) fn forbidden_step(self) -> Result<String, Self> {
         let is_forbidden = self.is_forbidden();

@@ -107,8 +107,8 @@ impl Sweeper {
         Ok(pin!(pods).try_next().await?.is_some())
     }
 
-    /// Terminates the sidecars of `pod` and waits until the pod's status shows it.
-    pub async fn terminate(&self, pod: &StuckPod) -> SweepResult {
+    /// Terminates the sidecars of `pod` and waits until the pod's status shows it. Fails if the pod cannot be read.
+    pub async fn terminate(&self, pod: &StuckPod) -> Result<SweepResult, Box<kube::Error>> {
         let api: Api<WatchedPod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let deadline = Instant::now() + POD_TIMEOUT;
         let mut history = History::default();
@@ -116,8 +116,8 @@ impl Sweeper {
         while Instant::now() < deadline {
             let facts = match timeout(READ_TIMEOUT, api.get_opt(&pod.name)).await {
                 Ok(Ok(Some(read))) if read.facts.uid == pod.uid => read.facts,
-                Ok(Ok(_)) => return SweepResult::NotNeeded("the pod no longer exists".to_owned()),
-                Ok(Err(error)) => return SweepResult::Failed(trainmesh_core::error::chain(&error)),
+                Ok(Ok(_)) => return Ok(SweepResult::NotNeeded("the pod no longer exists".to_owned())),
+                Ok(Err(error)) => return Err(Box::new(error)),
                 Err(_) => continue,
             };
             match self.decide(&facts, &history, Timestamp::now()) {
@@ -130,15 +130,15 @@ impl Sweeper {
                         PodFindingCode::ProxyEndFailed
                         | PodFindingCode::HelperEndFailed
                         | PodFindingCode::Forbidden => {
-                            return SweepResult::Failed(event_note(&finding.to_finding()));
+                            return Ok(SweepResult::Failed(event_note(&finding.to_finding())));
                         }
                         _ => {}
                     }
                 }
                 Decision::Skip(SkipReason::Ended | SkipReason::Finished | SkipReason::NativeProxy) => {
-                    return SweepResult::Terminated;
+                    return Ok(SweepResult::Terminated);
                 }
-                Decision::Skip(skip) => return SweepResult::NotNeeded(skip.text().to_owned()),
+                Decision::Skip(skip) => return Ok(SweepResult::NotNeeded(skip.text().to_owned())),
                 Decision::Wait {
                     reason:
                         WaitReason::Ending
@@ -148,10 +148,10 @@ impl Sweeper {
                         | WaitReason::Settling,
                     ..
                 } => sleep(POLL_INTERVAL).await,
-                Decision::Wait { reason, .. } => return SweepResult::NotNeeded(reason.text().to_owned()),
+                Decision::Wait { reason, .. } => return Ok(SweepResult::NotNeeded(reason.text().to_owned())),
             }
         }
-        SweepResult::Failed(last)
+        Ok(SweepResult::Failed(last))
     }
 
     async fn perform(

@@ -181,7 +181,7 @@ fn pods_are_explained(#[case] pod: Value, #[case] labels: Value, #[case] expecte
 #[case::forbidden(
     "preview secret -n team-a --cluster",
     2,
-    "error: could not read pod team-a/secret: pods \"secret\" is forbidden: User \"jane\" cannot get resource \"pods\"\n"
+    " (context test): pods \"secret\" is forbidden: User \"jane\" cannot get resource \"pods\"\n"
 )]
 #[case::no_cluster(
     "preview llama-0",

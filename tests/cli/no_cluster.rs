@@ -56,8 +56,8 @@ fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: 
 #[case::unknown_cluster("doctor", &UNREACHABLE.replace("- {name: c,", "- {name: d,"), "the kubeconfig has no cluster c, which the context names")]
 #[case::not_yaml("doctor", "a: [", "/kubeconfig is not valid: line 1: unclosed bracket '['")]
 #[case::wrong_type("doctor", "users: {}", "/kubeconfig is not valid: invalid type: map, expected a sequence")]
-#[case::missing_plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", &PLUGIN.replace("get-token", "aws-nope")), "error: cannot run the credential plugin aws-nope (user u): it is not in the PATH\n")]
-#[case::plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", PLUGIN), "configuration: the credential plugin get-token failed (exit status: 3): no profile")]
+#[case::missing_plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", &PLUGIN.replace("get-token", "aws-nope")), "error: could not use the context kind-x: the credential plugin aws-nope (user u) is not in the PATH\n")]
+#[case::plugin("sweep -A --trainmesh-namespace mesh", &UNREACHABLE.replace("user: {}", PLUGIN), "could not use the context kind-x: the credential plugin get-token (user u) failed (exit status: 3): no profile")]
 fn an_unusable_kubeconfig_is_explained(#[case] command: &str, #[case] kubeconfig: &str, #[case] expected: &str) {
     let (code, text) = run_with_tools(command, &[("get-token", "echo no profile >&2; exit 3")], kubeconfig);
     assert_eq!(code, Some(2), "{text}");

@@ -10,6 +10,7 @@ use crate::cli::live::{configuration_or_embedded, describe_error, no_pods, runti
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
 use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot, read_workloads};
+use crate::cluster::failure::describe;
 use crate::cluster::{client, clock};
 use trainmesh_core::config::Termination;
 use trainmesh_core::diagnosis::{
@@ -84,12 +85,13 @@ impl<'a> Subject<'a> {
     pub(super) async fn diagnose(&self) -> anyhow::Result<LiveReport> {
         let Self { arguments, connection, selection } = self;
         let Reading { mut snapshot, now, mut notes } = connection.read().await?;
+        let cluster = (&connection.client, arguments.scope.context.as_deref());
         let mut lacks_logs = false;
         if arguments.logs {
-            lacks_logs = !add_logs(&connection.client, &mut snapshot, selection, &mut notes).await?;
+            lacks_logs = !add_logs(cluster, &mut snapshot, selection, &mut notes).await?;
         }
         if arguments.ras {
-            add_ras(&connection.client, &mut snapshot, selection, now, &mut notes).await;
+            add_ras(cluster, &mut snapshot, selection, now, &mut notes).await;
         }
         Ok(LiveReport { report: diagnose(&snapshot, selection, now), notes, lacks_logs })
     }
@@ -101,8 +103,8 @@ impl Connection {
         let client = client::connect(None, context.as_deref()).await?;
         let default = || client.default_namespace().to_owned();
         let namespace = (!all_namespaces).then(|| namespace.clone().unwrap_or_else(default));
-        let installation = installation.discover(&client).await?;
-        let settings = configuration_or_embedded(&client, &installation).await?.termination;
+        let installation = installation.discover(&client, context.as_deref()).await?;
+        let settings = configuration_or_embedded(&client, context.as_deref(), &installation).await?.termination;
         Ok(Self { client, namespace, settings })
     }
 
@@ -137,7 +139,7 @@ fn print_notes(notes: &[String]) {
 
 /// Reads the logs of the selected workloads, and notes what is missing. Returns false if there are logs, and none could be read.
 async fn add_logs(
-    client: &Client,
+    (client, context): (&Client, Option<&str>),
     snapshot: &mut ClusterSnapshot,
     selection: &Selection,
     notes: &mut Vec<String>,
@@ -152,6 +154,7 @@ async fn add_logs(
         notes.push(format!("{omitted} logs beyond the limit were not read: select one job"));
     }
     if let Some(reason) = reason {
+        let reason = describe(&reason, context).await;
         notes.push(format!("{failed} of {} logs could not be read: {reason}", containers.len()));
     }
     let has_logs = !logs.is_empty() || containers.is_empty();
@@ -166,7 +169,7 @@ async fn add_logs(
 
 /// Polls RAS of the selected jobs, and notes which of them have none.
 async fn add_ras(
-    client: &Client,
+    (client, context): (&Client, Option<&str>),
     snapshot: &mut ClusterSnapshot,
     selection: &Selection,
     now: Timestamp,
@@ -180,7 +183,10 @@ async fn add_ras(
     for (target, result) in targets.iter().zip(results) {
         match result {
             Ok(result) => snapshot.add_ras(target.record(result)),
-            Err(reason) => notes.push(format!("RAS of {}: {}: {reason}", target.workload, target.pod)),
+            Err(error) => {
+                let reason = describe(&error, context).await;
+                notes.push(format!("RAS of {}: {}: {reason}", target.workload, target.pod));
+            }
         }
     }
 }

@@ -14,7 +14,6 @@ use tokio::time::timeout;
 
 use crate::cluster::request::{RequestError, send};
 use trainmesh_core::diagnosis::{ContainerLog, LogName, LogReader};
-use trainmesh_core::error::chain;
 
 /// Maximum number of logs: those of a job on some hundred nodes. Each of them is a request to a kubelet.
 const MAX_LOGS: usize = 512;
@@ -30,8 +29,6 @@ const END: usize = 1024 * 1024;
 const TOLERANCE: usize = 4 * 1024;
 /// Bytes that are read at a time.
 const CHUNK: usize = 16 * 1024;
-/// Maximum length of a reason.
-const MAX_REASON: usize = 300;
 /// Time limit for the content of a response.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -47,7 +44,7 @@ pub struct ReadLogs {
     /// Number of logs that could not be read for another reason.
     pub failed: usize,
     /// The first such reason.
-    pub reason: Option<String>,
+    pub reason: Option<RequestError>,
 }
 
 /// Reads the logs of `containers`.
@@ -63,21 +60,11 @@ pub async fn read_logs(client: &Client, containers: &[LogName]) -> ReadLogs {
             }
             Err(error) => {
                 read.failed += 1;
-                read.reason.get_or_insert_with(|| reason(&error));
+                read.reason.get_or_insert(error);
             }
         }
     }
     read
-}
-
-/// Returns why a log could not be read: what the kubelet or the apiserver reports, without the rest of the status.
-fn reason(error: &RequestError) -> String {
-    match error.status() {
-        Some((step, status)) if !status.message.is_empty() => {
-            format!("could not {step}: {}", status.message.chars().take(MAX_REASON).collect::<String>())
-        }
-        _ => chain(error),
-    }
 }
 
 /// Reads the start of a log, and its end if it is longer.

@@ -12,7 +12,6 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::cluster::failure::causes;
 use trainmesh_core::diagnosis::{MAX_RAS_RESPONSE, RasError, RasReport, RasResult, RasTarget};
 
 /// Time between the two reports of a job: longer than most steps, and short for a person who waits.
@@ -28,7 +27,7 @@ const CONCURRENCY: usize = 4;
 
 /// Error of a job whose RAS cannot be read.
 #[derive(Debug, Error)]
-enum ReadRasError {
+pub enum ReadRasError {
     /// The port-forward was rejected.
     #[error("could not forward port {0} of the pod")]
     Forward(u16, #[source] Box<kube::Error>),
@@ -49,13 +48,9 @@ enum ReadRasError {
     Report(#[from] RasError),
 }
 
-/// Polls RAS of each job twice. Each result is that of the target with the same index; an error is a text for people.
-pub async fn poll_ras(client: &Client, targets: &[RasTarget]) -> Vec<Result<RasResult, String>> {
-    let polls = targets.iter().map(|target| async move {
-        let result = poll(client, target).await;
-        result.map_err(|error| causes(&error))
-    });
-    stream::iter(polls).buffered(CONCURRENCY).collect().await
+/// Polls RAS of each job twice. Each result is that of the target with the same index.
+pub async fn poll_ras(client: &Client, targets: &[RasTarget]) -> Vec<Result<RasResult, ReadRasError>> {
+    stream::iter(targets.iter().map(|target| poll(client, target))).buffered(CONCURRENCY).collect().await
 }
 
 async fn poll(client: &Client, target: &RasTarget) -> Result<RasResult, ReadRasError> {

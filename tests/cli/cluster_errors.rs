@@ -1,0 +1,63 @@
+//! Requests that the apiserver, or what is in front of it, does not serve.
+
+use rstest::rstest;
+use serde_json::json;
+use trainmesh_testing::apiserver::Apiserver;
+use trainmesh_testing::cli::trainmesh_with;
+
+/// Responses of an apiserver, or of what is in front of it.
+#[rstest]
+#[case::leader(
+    503,
+    "etcdserver: leader changed",
+    "at SERVER: etcdserver: leader changed: status 503: try again later\n"
+)]
+#[case::no_text(503, "", "at SERVER: status 503: try again later\n")]
+#[case::overloaded(429, "too many requests", "at SERVER: too many requests: status 429: try again later\n")]
+#[case::internal(500, "boom", "at SERVER: boom: status 500: try again later\n")]
+#[case::page_of_a_proxy(
+    502,
+    "<html>Bad Gateway</html>",
+    "error: SERVER responds with a web page of status 502, as of a proxy: try again later\n"
+)]
+#[case::unauthorized(
+    401,
+    "Unauthorized",
+    ": Unauthorized: SERVER does not accept the credentials: they may have expired\n"
+)]
+#[case::forbidden(
+    403,
+    "pods is forbidden: User \"u\" cannot list",
+    "at SERVER: pods is forbidden: User \"u\" cannot list\n"
+)]
+fn responses_are_explained(#[case] code: u16, #[case] message: &str, #[case] expected: &str) {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message});
+    for (path, command) in [
+        ("/version", "doctor --trainmesh-namespace mesh"),
+        ("/api/v1/pods", "sweep -A --trainmesh-namespace trainmesh-system"),
+        ("/api/v1/pods", "diagnose -A --trainmesh-namespace trainmesh-system"),
+        ("/api/v1/pods", "inventory -A --trainmesh-namespace trainmesh-system"),
+        ("/api/v1/namespaces/default", "preview -f - --cluster --trainmesh-namespace trainmesh-system"),
+    ] {
+        let missing =
+            json!({"kind": "Status", "code": 404, "status": "Failure", "reason": "NotFound", "message": "not found"});
+        let version = json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "", "gitTreeState": "", "buildDate": "",
+            "goVersion": "", "compiler": "", "platform": ""});
+        let apiserver = Apiserver::start(vec![
+            (path, status.clone()),
+            ("/version", version),
+            ("/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config", missing),
+        ]);
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = apiserver.kubeconfig(folder.path());
+        let run = trainmesh_with(
+            &command.split_whitespace().collect::<Vec<_>>(),
+            "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
+            &[("KUBECONFIG", &kubeconfig)],
+        );
+        let expected = expected.replace("SERVER", &format!("{} (context test)", apiserver.url()));
+        assert_eq!(run.code, Some(2), "{command}: {run:#?}");
+        assert!(run.stderr.contains(&expected), "{command}: {expected}\n{run:#?}");
+        assert_eq!(run.stderr.matches(&apiserver.url()).count(), 1, "{command}: {run:#?}");
+    }
+}
