@@ -5,6 +5,7 @@
 
 mod capability;
 mod container;
+mod devices;
 mod machine;
 mod namespaces;
 mod network;
@@ -117,21 +118,6 @@ impl Profile {
         matches!(self.transport, Transport::Ib | Transport::Roce | Transport::Efa | Transport::Gib)
     }
 
-    /// Returns true if the profile adds RDMA adapters to pods, by resources, claims or networks. Adapters of a pod's own would
-    /// then be a second set.
-    #[must_use]
-    pub fn adds_adapters(&self) -> bool {
-        let by_resource =
-            self.resources.iter().any(|resource| !resource.opt_in) || self.dra.extended_resource.is_some();
-        self.is_rdma() && (by_resource || !self.dra.claims.is_empty() || self.attaches_networks())
-    }
-
-    /// Returns true if the profile attaches networks of Multus or GKE to pods.
-    #[must_use]
-    pub fn attaches_networks(&self) -> bool {
-        !(self.networks.multus.attach.is_empty() && self.networks.gke.interfaces.is_empty())
-    }
-
     /// Returns the machine that the profile's node selector selects without `match.machines`. The profile then also applies to pods
     /// that select another machine themselves.
     #[must_use]
@@ -145,19 +131,6 @@ impl Profile {
         let is_read = |name: &str| READ_FROM_FILE.iter().any(|prefix| name.starts_with(prefix));
         let in_file = self.env.iter().filter(|setting| setting.via == DeliveryChannel::Conf && !setting.opt_in);
         in_file.map(|setting| setting.name.as_str()).filter(move |name| !is_read(name))
-    }
-
-    /// Returns true if the profile adds claims from the `ResourceClaimTemplate` called `template`.
-    #[must_use]
-    pub fn names_template(&self, template: &str) -> bool {
-        self.dra.claims.iter().any(|claim| claim.resource_claim_template_name.as_str() == template)
-    }
-
-    /// Returns true if the profile adds the extended resource called `name`.
-    #[must_use]
-    pub fn requests_resource(&self, name: &str) -> bool {
-        let names = self.resources.iter().map(|resource| &resource.name).chain(&self.dra.extended_resource);
-        names.map(ResourceName::as_str).any(|known| known == name)
     }
 
     /// Returns true if the profile gives containers access to the node: privileges, host paths or the host network.

@@ -17,6 +17,12 @@ impl<'a> Pod<'a> {
             None => karpenter_machine(self).map(Cow::Owned).into_iter().collect(),
         }
     }
+
+    /// Returns true if the node selector or required node affinity of the pod names values of the node label `label`.
+    #[must_use]
+    pub fn selects_by(self, label: &str) -> bool {
+        selected_values(self, label).is_some()
+    }
 }
 
 /// Removes the prefix of SageMaker HyperPod, which labels a p5.48xlarge as ml.p5.48xlarge.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::ClusterView;
-use trainmesh_core::config::Configuration;
+use trainmesh_core::config::{API_VERSION, Configuration, KIND};
 use trainmesh_core::mutate::{Snapshot, mutate};
 use trainmesh_testing::snapshot::snapshot;
 
@@ -113,6 +113,60 @@ fn leaves_a_vendors_pod_unharmed(
         assert!(before == now || added.contains(&of), "{pointer}: {before:#} became {now:#}");
     }
     assert!(outcome.failure.is_none() && mutate(&after, &facts).patch.is_empty());
+}
+
+/// Providers give machines similar names: `gb200-4x` of `CoreWeave` matches a pattern of Crusoe's profile. `own` is the name of the
+/// profile and its resource, `site` the resource of another one for `gb200-4x`.
+#[rstest]
+#[case::same_resource("our-ib rdma/ib", "", coreweave(4, "gb200-4x"), "select coreweave-ib-nvl72")]
+#[case::instance_type("our-ib rdma/ib", "", on(gpus(4), "gb200-4x"), "select coreweave-ib-nvl72")]
+#[case::platform_of_the_label("our-ib nvidia.com/mlnxnics", "", coreweave(4, "gb200-4x"), "select coreweave-ib-nvl72")]
+#[case::resource_of_another_platform(
+    "our-ib nvidia.com/hostdev",
+    "",
+    coreweave(4, "gb200-4x"),
+    "select coreweave-ib-nvl72"
+)]
+#[case::type_of_another_platform(
+    "our-ib nvidia.com/hostdev",
+    "",
+    on(crusoe(4), "gb200-186gb-nvl-ib.4x"),
+    "select crusoe-ib-gb200"
+)]
+#[case::no_device("our-ib", "", on(gpus(4), "gb200-4x"), "select another fabric")]
+#[case::other_device("our-ib nvidia.com/mlnxnics", "", on(gpus(4), "gb200-4x"), "select another fabric")]
+#[case::no_profile_of_the_platform("our-ib nvidia.com/hostdev", "", coreweave(4, "gb200-8x"), "select another fabric")]
+#[case::first_word_of_the_name("crusoe-own", "", on(crusoe(4), "gb200-186gb-nvl-ib.4x"), "select crusoe-ib-gb200")]
+#[case::own_profile("our-ib rdma/own", "rdma/own", coreweave(4, "gb200-4x"), "select site-gb200")]
+#[case::own_profile_of_another_network(
+    "our-ib rdma/ib",
+    "rdma/own",
+    coreweave(4, "gb200-4x"),
+    "select coreweave-ib-nvl72"
+)]
+fn a_profile_of_another_platform_is_not_suggested(
+    #[case] own: &str,
+    #[case] site: &str,
+    #[case] pod: Value,
+    #[case] expected: &str,
+) {
+    let (name, resource) = own.split_once(' ').unwrap_or((own, ""));
+    let profile = |name: &str, resource: &str, machine: &str| {
+        let resources: Vec<Value> = if resource.is_empty() { vec![] } else { vec![json!({"name": resource})] };
+        json!({"name": name, "transport": "ib", "resources": resources, "match": {"machines": [machine]}})
+    };
+    let mut profiles = vec![profile(name, resource, "own-machine")];
+    profiles.extend((!site.is_empty()).then(|| profile("site-gb200", site, "gb200-4x")));
+    let text = json!({"apiVersion": API_VERSION, "kind": KIND, "fabric": {"profiles": profiles}}).to_string();
+    let config = Configuration::parse(&text).unwrap();
+    let labels = BTreeMap::from([("trainmesh.dev/fabric".to_owned(), name.to_owned())]);
+    let outcome = mutate(&pod, &Snapshot { cluster: ClusterView::default(), ..snapshot(&labels, &config) });
+    let text = notes(&outcome) + &outcome.warnings.join("\n");
+    assert!(text.contains("the profile is not for") && text.contains(expected), "{text}");
+}
+
+fn gpus(count: u64) -> Value {
+    pod(&json!({"nvidia.com/gpu": count}))
 }
 
 /// Lists of devices and networks, and the name by which a row states that one grows.

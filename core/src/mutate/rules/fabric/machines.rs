@@ -15,6 +15,14 @@ use crate::mutate::rules::RuleContext;
 use crate::pod::Pod;
 use crate::pod::machines::without_prefix;
 
+/// Node labels that only one platform has, and the first word of the names of its profiles.
+const PLATFORMS: [(&str, &str); 4] = [
+    ("cloud.google.com/gke-accelerator", "gke"),
+    ("node.coreweave.cloud/type", "coreweave"),
+    (keys::KARPENTER_MACHINE[0], "eks"),
+    (keys::KARPENTER_MACHINE[1], "eks"),
+];
+
 /// Returns the machines that `pod` is restricted to, by itself or by `profile`. Empty if it may run on any.
 pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<Cow<'a, str>> {
     let own = pod.selected_machines();
@@ -51,26 +59,44 @@ fn unsupported<'a>(pod: Pod<'a>, profile: &'a Profile) -> Option<Cow<'a, str>> {
     selected_machines(pod, profile).into_iter().find(|machine| !profile.matches.allows_machine(machine))
 }
 
-/// Returns the profile for `machine` that is most similar to `profile` and that the pod can use.
+/// Returns the profile for `machine` that is most similar to `profile` and that the pod can use. Providers give machines similar
+/// names, so that the profile must be for the same platform.
 fn suitable<'a>(context: &RuleContext<'a>, profile: &Profile, machine: &str) -> Option<&'a Profile> {
     let snapshot = context.snapshot;
     let profiles = snapshot.config.fabric.profiles.all();
-    let candidates = profiles.into_values().map(|entry| &entry.profile).filter(|other| {
+    let platform = platform_of(context.pod);
+    let candidates = profiles.into_iter().filter(|(name, entry)| {
+        let other = &entry.profile;
         let matches = &other.matches;
         !matches.machines.is_empty()
             && matches.allows_machine(machine)
             && matches.gpu_resources == profile.matches.gpu_resources
             && other.allows(snapshot.namespace, snapshot.namespace_labels)
             && !(context.pod.host_network() && other.attaches_networks())
+            && match platform {
+                // The names of built-in profiles start with the platform.
+                Some(platform) if !snapshot.config.fabric.profiles.is_custom(name) => first_word(name) == platform,
+                _ => other.shares_devices(profile) || first_word(name) == first_word(profile.name.as_str()),
+            }
     });
     // The names of profiles for the same platform and kind of network start with the same words. The shortest of them is the
     // one without additional requirements, such as a plugin in the image.
     let rank = |other: &&Profile| {
         let name = other.name.as_str();
         let words = name.split('-').zip(profile.name.as_str().split('-'));
-        (words.take_while(|(one, other)| one == other).count(), Reverse(name.len()))
+        (other.shares_devices(profile), words.take_while(|(one, other)| one == other).count(), Reverse(name.len()))
     };
-    candidates.max_by_key(rank)
+    candidates.map(|(_, entry)| &entry.profile).max_by_key(rank)
+}
+
+/// Returns the platform whose own node label selects the pod's machine, as the first word of the names of its profiles.
+fn platform_of(pod: Pod<'_>) -> Option<&'static str> {
+    PLATFORMS.into_iter().find(|(label, _)| pod.selects_by(label)).map(|(_, platform)| platform)
+}
+
+/// Returns the first word of the name of a profile.
+fn first_word(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
 }
 
 fn describe(pod: Pod<'_>, profile: &Profile, machine: &str, suitable: Option<&Profile>) -> Conflict {
