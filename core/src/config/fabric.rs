@@ -58,7 +58,16 @@ pub enum PodSecurityDefault {
 impl Fabric {
     fn check(&self, fields: &mut Fields<'_>) {
         let DefaultProfile(Some(name)) = &self.default else { return };
-        if self.profiles.find(name.as_str()).is_none() {
+        // The profile may be one that has a problem of its own.
+        let is_written = || {
+            let names = fields.texts("profiles", "name");
+            let is_list = !names.is_empty() || !fields.has_problem("profiles");
+            !is_list
+                || fields.is_misspelled("profiles")
+                || names.contains(&None)
+                || names.contains(&Some(name.as_str()))
+        };
+        if self.profiles.find(name.as_str()).is_none() && !is_written() {
             let hint = self.profiles.suggestion(name.as_str()).map(|near| format!(": did you mean {near}?"));
             fields.report_problem("default", format!("unknown fabric profile {name}{}", hint.unwrap_or_default()));
         }

@@ -16,6 +16,8 @@ pub(crate) struct Fields<'a> {
     node: Node<'a>,
     known: Vec<String>,
     problems: &'a mut Vec<Problem>,
+    /// Number of problems before those of this mapping.
+    first: usize,
 }
 
 /// A type that a field can have.
@@ -44,7 +46,7 @@ pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) ->
         let message = expected_mapping(root.value);
         return Err(vec![Problem { line: Some(root.line), field: String::new(), message }]);
     }
-    let mut fields = Fields { path: String::new(), node: root, known: Vec::new(), problems: &mut problems };
+    let mut fields = Fields { path: String::new(), node: root, known: Vec::new(), problems: &mut problems, first: 0 };
     let value = read(&mut fields);
     fields.finish();
     problem::sort(&mut problems);
@@ -80,6 +82,32 @@ impl Fields<'_> {
     /// Returns true if field `name` is present and not null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.node.get(name).is_some_and(|node| !node.value.is_null())
+    }
+
+    /// Returns true if a problem with field `name` or a part of it is recorded. The value is then incomplete, so that others
+    /// cannot be compared with it.
+    pub(crate) fn has_problem(&self, name: &str) -> bool {
+        let path = self.path_of(name);
+        let is_inside = |problem: &Problem| {
+            problem.field.strip_prefix(&*path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.problems.iter().skip(self.first).any(is_inside)
+    }
+
+    /// Returns the string in field `name`, whether or not it is valid.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.node.get(name)?.value.as_str()
+    }
+
+    /// Returns the strings in field `name` of the items of `list`, whether or not the items are valid; `None` for an item without.
+    pub(crate) fn texts(&self, list: &str, name: &str) -> Vec<Option<&str>> {
+        let items = self.node.get(list).and_then(|node| node.value.as_array()).into_iter().flatten();
+        items.map(|item| item.get(name)?.as_str()).collect()
+    }
+
+    /// Returns true if field `name` is absent, but another field is a misspelling of it.
+    pub(crate) fn is_misspelled(&self, name: &str) -> bool {
+        !self.has(name) && self.node.entries().any(|(key, _)| key != name && nearest(key, &[name]).is_some())
     }
 
     /// Records a problem with field `name`, at its line, or at the line of the mapping if the field is absent.
@@ -126,7 +154,8 @@ impl<'a> Fields<'a> {
             return None;
         }
         let path = self.path_of(name);
-        let mut fields = Fields { path, node, known: Vec::new(), problems: self.problems };
+        let first = self.problems.len();
+        let mut fields = Fields { path, node, known: Vec::new(), problems: self.problems, first };
         let value = read(&mut fields);
         fields.finish();
         Some(value)

@@ -4,6 +4,7 @@
 //! settings or deny pods.
 
 mod capability;
+mod check;
 mod container;
 mod devices;
 mod machine;
@@ -38,10 +39,10 @@ pub use text::{
 pub use transport::Transport;
 pub use volume::{ConfigMapVolume, HostPath, HostPathType, SharedMemory, Volumes};
 
+use self::check::Parts;
 use super::LintSettings;
 use super::fields::Fields;
 use super::section::item;
-use crate::fabric::nccl;
 use crate::keys;
 
 item! {
@@ -104,7 +105,12 @@ item! {
         #[cfg_attr(feature = "schema", schemars(with = "Namespaces"))]
         pub namespaces: Option<Namespaces>,
     }
-    check: Self::check
+    partial: |fields: &mut Fields<'_>| {
+        let namespaces = namespaces.as_ref();
+        let parts = Parts { transport, env: &env, resources: &resources, networks: &networks, volumes: &volumes, pod: &pod,
+            fail_closed: &fail_closed, namespaces };
+        parts.check(fields);
+    },
 }
 
 /// Prefixes of the variables that NCCL, RCCL and the plugins of NCCL read: NCCL sets those in its configuration file before it loads
@@ -144,80 +150,4 @@ impl Profile {
     pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
         self.namespaces.as_ref().is_none_or(|namespaces| namespaces.allows(namespace, labels))
     }
-
-    /// Validates constraints between fields.
-    fn check(&self, fields: &mut Fields<'_>) {
-        if let Some(name) = first_ambiguous(&self.env) {
-            let expected = "expected unique names, or conditions on different machines";
-            fields.report_problem("env", format!("duplicate entry for {name}: {expected}"));
-        }
-        if let Some(name) = first_duplicate(self.resources.iter().map(|resource| &resource.name)) {
-            fields.report_problem("resources", format!("duplicate entry for {name}: expected unique names"));
-        }
-        if let Some(name) = first_duplicate(self.sidecars.iter().map(|sidecar| &sidecar.name)) {
-            fields.report_problem("sidecars", format!("duplicate entry for {name}: expected unique names"));
-        }
-        let mounts = self.volumes.host_paths.iter().map(|path| &path.mount_path);
-        let mounts = mounts.chain(self.volumes.config_maps.iter().map(|map| &map.mount_path));
-        let mounts = mounts.chain(self.volumes.shm.iter().map(|shm| &shm.mount));
-        if let Some(path) = first_duplicate(mounts.map(|path| path.as_str().trim_end_matches('/'))) {
-            fields.report_problem("volumes", format!("duplicate mount path {path}: expected unique paths"));
-        }
-        if self.pod.pod_anti_affinity.is_some() && self.pod.labels.is_empty() {
-            fields.report_problem("pod", "podAntiAffinity requires at least one label".to_owned());
-        }
-        if self.namespaces.as_ref().is_some_and(Namespaces::is_empty) {
-            let problem = "expected names, a selector, or both";
-            fields.report_problem("namespaces", problem.to_owned());
-        }
-        if let Some(problem) = nccl::check_combination(|name| self.value(name)) {
-            fields.report_problem("env", problem);
-        }
-        self.check_transport(fields);
-        let counted = self.resources.iter().any(|resource| matches!(resource.amount, Amount::Devices { .. }));
-        let per_resource = self.networks.multus.attach.iter().any(|attach| attach.count == AttachCount::PerResource);
-        if per_resource && !counted {
-            fields.report_problem("networks", "count: perResource requires a device in resources".to_owned());
-        }
-    }
-
-    /// Reports settings with which no pod could use the transport.
-    fn check_transport(&self, fields: &mut Fields<'_>) {
-        let transport = self.transport;
-        for Setting { name, value, .. } in &self.env {
-            if let Some(problem) = transport.contradiction(name.as_str(), value.as_str()) {
-                fields.report_problem("env", format!("{name}={value} {problem}; the transport is {transport}"));
-            }
-        }
-        if let Some(net) = &self.fail_closed.nccl_net
-            && let Some(problem) = transport.contradiction("NCCL_NET", net)
-        {
-            fields.report_problem("failClosed", format!("ncclNet={net} {problem}; the transport is {transport}"));
-        }
-    }
-
-    fn value(&self, name: &str) -> Option<&str> {
-        self.env.iter().find(|setting| setting.name.as_str() == name).map(|setting| setting.value.as_str())
-    }
-}
-
-/// Returns the first name of two settings that may both apply to a pod.
-fn first_ambiguous(settings: &[Setting]) -> Option<&EnvName> {
-    let machines = |setting: &'_ Setting| setting.when.as_ref().map(|when| when.sku.clone()).unwrap_or_default();
-    settings.iter().enumerate().find_map(|(index, setting)| {
-        let mut earlier = settings.iter().take(index).filter(|earlier| earlier.name == setting.name);
-        earlier.any(|earlier| MachinePattern::overlap(&machines(earlier), &machines(setting))).then_some(&setting.name)
-    })
-}
-
-/// Returns the first item that occurs twice.
-fn first_duplicate<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
-    let mut seen = Vec::new();
-    for item in items {
-        if seen.contains(&item) {
-            return Some(item);
-        }
-        seen.push(item);
-    }
-    None
 }

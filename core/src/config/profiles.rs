@@ -4,7 +4,7 @@ mod sources;
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 #[cfg(feature = "schema")]
@@ -173,11 +173,13 @@ impl Field for Profiles {
             return fields.record_error(name, node.line, Err(expected_list(node.value)));
         }
         let mut entries = BTreeMap::new();
+        let mut names = BTreeSet::new();
         fields.items(name, node, |fields| {
-            let profile = Profile::read(fields)?;
-            if entries.contains_key(profile.name.as_str()) {
-                fields.report_problem("name", format!("duplicate entry for {}: expected unique names", profile.name));
+            let written = fields.text("name").map(str::to_owned);
+            if let Some(name) = written.filter(|name| !names.insert(name.clone())) {
+                fields.report_problem("name", format!("duplicate entry for {name}: expected unique names"));
             }
+            let profile = Profile::read(fields)?;
             entries.insert(profile.name.as_str().to_owned(), ProfileEntry::new(profile));
             Some(())
         });

@@ -53,12 +53,16 @@ impl Scalar for u64 {
 impl<K: Scalar + Ord, V: Scalar> Scalar for BTreeMap<K, V> {
     fn read(value: &Value) -> Result<Self, String> {
         let Value::Object(entries) = value else { return Err(expected_mapping(value)) };
-        let read = |(key, value): (&String, &Value)| {
-            let name = K::read(&Value::String(key.clone()))?;
-            let value = V::read(value).map_err(|problem| format!("{key}: {problem}"))?;
-            Ok((name, value))
-        };
-        entries.iter().map(read).collect()
+        let mut problems = Vec::new();
+        let mut found = Self::new();
+        for (key, value) in entries {
+            match (K::read(&Value::String(key.clone())), V::read(value)) {
+                (Ok(name), Ok(value)) => drop(found.insert(name, value)),
+                (Err(problem), _) => problems.push(problem),
+                (_, Err(problem)) => problems.push(format!("{key}: {problem}")),
+            }
+        }
+        if problems.is_empty() { Ok(found) } else { Err(problems.join("; ")) }
     }
 }
 

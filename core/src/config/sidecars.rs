@@ -2,6 +2,7 @@
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -57,14 +58,13 @@ impl Field for SidecarEntry {
     }
 
     fn read_items(fields: &mut Fields<'_>, name: &str, list: Node<'_>) -> Option<Vec<Self>> {
-        let mut names: Vec<ContainerName> = Vec::new();
+        let mut names = BTreeSet::new();
         let items = fields.items(name, list, |fields| {
-            let helper = Self::read(fields)?;
-            if names.contains(&helper.name) {
-                fields.report_problem("name", format!("duplicate entry for {}: expected unique names", helper.name));
+            let written = fields.text("name").map(str::to_owned);
+            if let Some(name) = written.filter(|name| !names.insert(name.clone())) {
+                fields.report_problem("name", format!("duplicate entry for {name}: expected unique names"));
             }
-            names.push(helper.name.clone());
-            Some(helper)
+            Self::read(fields)
         });
         Some(items)
     }

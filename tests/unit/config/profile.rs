@@ -1,8 +1,9 @@
 //! Errors in profiles.
 
 use rstest::rstest;
+use trainmesh_core::config::Configuration;
 
-use super::check;
+use super::{HEADER, check};
 
 /// Parses `body` as the rest of a profile `site`, which starts on line 5 of the configuration.
 #[track_caller]
@@ -122,7 +123,10 @@ fn check_profile(body: &str, expected: &[&str]) {
 )]
 #[case::hugepages_with_count(
     "resources: [{name: hugepages-2Mi, count: 1}]\n",
-    &["line 7: resources[0].quantity: missing: expected an amount such as 5120Mi"]
+    &[
+        "line 7: resources[0].name: hugepages-2Mi is memory: expected only quantity",
+        "line 7: resources[0].quantity: missing: expected an amount such as 5120Mi",
+    ]
 )]
 #[case::devices_with_quantity(
     "resources: [{name: rdma/ib, quantity: 1Gi}]\n",
@@ -204,4 +208,69 @@ fn check_profile(body: &str, expected: &[&str]) {
 )]
 fn errors_in_a_profile_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
     check_profile(body, expected);
+}
+
+/// Parses the only profile of a configuration. Each problem has its field below the profile.
+#[rstest]
+#[case::transport(
+    "{name: a, transport: infiniband, resources: [{name: rdma/ib}, {name: rdma/ib}]}",
+    &["resources: duplicate entry for rdma/ib", "transport: unknown value"]
+)]
+#[case::name("{name: A_b, transport: ib, env: [{name: A, value: b}, {name: A, value: c}]}", &["env: duplicate entry for A", "name: expected a name"])]
+#[case::name_and_transport(
+    "{transport: 5, volumes: {shm: {mount: /a}, hostPaths: [{hostPath: /b, mountPath: /a}]}, namespaces: {}}",
+    &["name: missing", "namespaces: expected names", "transport: expected", "volumes: duplicate mount path /a"]
+)]
+#[case::settings("{name: A_b, transport: efa, env: [{name: NCCL_NET, value: IB}, {name: NCCL_IB_HAC}, {name: NCCL_P2P_DISABLE}]}", &[
+    "env: NCCL_NET=IB selects another", "env[1].name: NCCL has no variable", "env[1].value: missing", "env[2].name: NCCL_P2P_DISABLE disables",
+    "env[2].value: missing", "name: expected",
+])]
+#[case::every_duplicate(
+    "{name: a, transport: ib, env: [{name: A, value: b}, {name: A, value: b}, {name: B, value: c}, {name: B, value: d}, {name: B, value: e}], resources: [{name: rdma/a}, {name: rdma/a, count: x}, {name: rdma/b}, {name: rdma/b}]}",
+    &["env: duplicate entry for A", "env: duplicate entry for B", "resources: duplicate entry for rdma/a", "resources: duplicate entry for rdma/b", "resources[1].count: expected"]
+)]
+#[case::entries_of_a_mapping(
+    "{name: a, transport: ib, pod: {nodeSelector: {a b: c, d: -e}}}",
+    &["pod.nodeSelector: expected a key such as example.com/name, found \"a b\"; d: expected"]
+)]
+#[case::counts("{name: a, transport: ib, resources: [{name: hugepages-1Gi, mode: x, count: 0}]}", &[
+    "resources[0].count: expected a number from 1", "resources[0].mode: unknown value", "resources[0].name: hugepages-1Gi is memory",
+    "resources[0].quantity: missing",
+])]
+// Problems that others cause are left out.
+#[case::ratio_of_an_unknown_mode("{name: a, transport: ib, resources: [{name: rdma/a, mode: x, ratio: 1}]}", &["resources[0].mode: unknown value"])]
+#[case::invalid_quantity("{name: a, transport: ib, resources: [{name: hugepages-1Gi, quantity: x}]}", &["resources[0].quantity: expected"])]
+#[case::invalid_resource("{name: a, transport: ib, resources: [{name: b}], networks: {multus: {attach: [{name: a, count: perResource}]}}}", &["resources[0].name: expected"])]
+#[case::invalid_labels("{name: a, transport: ib, pod: {podAntiAffinity: hostname, labels: {a: b c}}}", &["pod.labels: a: expected"])]
+#[case::invalid_containers("{name: a, transport: ib, match: {initContainers: restartableNamed, containerNames: [A]}}", &["match.containerNames: item 1"])]
+#[case::invalid_interfaces("{name: a, transport: ib, mesh: {istio: excludeInterfaces, interfaces: [5]}}", &["mesh.interfaces: item 1"])]
+#[case::invalid_bypass("{name: a, transport: ib, mesh: {istio: x, interfaces: [net1]}}", &["mesh.istio: unknown value"])]
+#[case::invalid_selector("{name: a, transport: ib, namespaces: {selector: 5}}", &["namespaces.selector: expected"])]
+fn problems_of_a_profile_are_reported_at_once(#[case] profile: &str, #[case] expected: &[&str]) {
+    check_starts(&format!("fabric: {{profiles: [{profile}]}}\n"), "fabric.profiles[0].", expected);
+}
+
+#[rstest]
+#[case::transport("{default: a, profiles: [{name: a, transport: x}]}", &["profiles[0].transport"])]
+#[case::name("{default: a, profiles: [{name: 5, transport: ib}]}", &["profiles[0].name"])]
+#[case::misspelled_name("{default: a, profiles: [{nmae: a, transport: ib}]}", &["profiles[0].name: missing", "profiles[0].nmae: unknown field"])]
+#[case::list("{default: a, profiles: {name: a, transport: ib}}", &["profiles: expected a list"])]
+#[case::item("{default: a, profiles: [a]}", &["profiles[0]: expected a mapping"])]
+#[case::misspelled_list("{default: a, profils: [{name: a, transport: ib}]}", &["profils: unknown field"])]
+#[case::another_name("{default: b, profiles: [{name: a, transport: x}]}", &["default: unknown fabric profile b", "profiles[0].transport"])]
+#[case::empty_list("{default: b, profiles: []}", &["default: unknown fabric profile b"])]
+#[case::duplicate_of_an_invalid_profile("{profiles: [{name: a, transport: x}, {name: a, transport: ib}]}", &["profiles[0].transport", "profiles[1].name: duplicate entry for a"])]
+fn the_default_may_be_an_invalid_profile(#[case] fabric: &str, #[case] expected: &[&str]) {
+    check_starts(&format!("fabric: {fabric}\n"), "fabric.", expected);
+}
+
+/// Compares the start of each problem, sorted by field.
+#[track_caller]
+fn check_starts(body: &str, prefix: &str, expected: &[&str]) {
+    let problems = Configuration::parse(&format!("{HEADER}{body}")).expect_err("no problem");
+    let mut found: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.field, problem.message)).collect();
+    found.sort();
+    let is_expected = |(found, expected): (&String, &&str)| found.starts_with(&format!("{prefix}{expected}"));
+    assert!(found.len() == expected.len() && found.iter().zip(expected).all(is_expected), "{found:#?}");
 }

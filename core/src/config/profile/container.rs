@@ -140,7 +140,10 @@ impl Match {
             // Otherwise all containers of a pod would get devices, including the proxy.
             fields.report_problem("gpuResources", "empty: expected a resource such as nvidia.com/gpu".to_owned());
         }
-        if self.init_containers == InitContainers::RestartableNamed && self.container_names.is_empty() {
+        if self.init_containers == InitContainers::RestartableNamed
+            && self.container_names.is_empty()
+            && !fields.has_problem("containerNames")
+        {
             fields.report_problem("initContainers", "restartableNamed requires containerNames".to_owned());
         }
         if self.min_gpus == 0 {

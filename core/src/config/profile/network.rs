@@ -149,6 +149,9 @@ enum MergeStrategy {
 
 impl MeshBypass {
     fn check(&self, fields: &mut Fields<'_>) {
+        if fields.has_problem("istio") || fields.has_problem("interfaces") {
+            return;
+        }
         match (self.istio, self.interfaces.is_empty()) {
             (IstioBypass::ExcludeInterfaces, true) => {
                 fields.report_problem("interfaces", "missing: expected the interfaces to exclude".to_owned());

@@ -72,9 +72,29 @@ impl Section for Resource {
         let quantity = fields.get("quantity");
         let full_node_gpus = fields.get("fullNodeGpus");
         let opt_in = fields.get_or("optIn", false);
+        for (field, number) in [("count", count), ("max", max), ("fullNodeGpus", full_node_gpus)] {
+            if number == Some(0) {
+                fields.report_problem(field, "expected a number from 1, found 0".to_owned());
+            }
+        }
         let name = name?;
         let is_memory = name.as_str().starts_with("hugepages-");
-        let is_counted = mode.is_some() || count.is_some() || ratio.is_some() || max.is_some();
+        match mode {
+            _ if is_memory => {
+                if ["mode", "count", "ratio", "max"].iter().any(|field| fields.has(field)) {
+                    fields.report_problem("name", format!("{name} is memory: expected only quantity"));
+                }
+            }
+            Some(ResourceMode::PerGpu) if fields.has("count") => {
+                fields.report_problem("count", "expected ratio instead of count with mode: perGpu".to_owned());
+            }
+            None | Some(ResourceMode::PerPod | ResourceMode::PerContainer)
+                if fields.has("ratio") && !fields.has_problem("mode") =>
+            {
+                fields.report_problem("ratio", "requires mode: perGpu".to_owned());
+            }
+            _ => {}
+        }
         let amount = match quantity {
             Some(quantity) if is_memory => Amount::Memory { quantity },
             None if !is_memory => Amount::Devices {
@@ -84,7 +104,9 @@ impl Section for Resource {
                 max,
             },
             None => {
-                fields.report_problem("quantity", "missing: expected an amount such as 5120Mi".to_owned());
+                if !fields.has("quantity") {
+                    fields.report_problem("quantity", "missing: expected an amount such as 5120Mi".to_owned());
+                }
                 return None;
             }
             Some(_) => {
@@ -92,23 +114,6 @@ impl Section for Resource {
                 return None;
             }
         };
-        match mode {
-            _ if is_memory && is_counted => {
-                fields.report_problem("name", format!("{name} is memory: expected only quantity"));
-            }
-            Some(ResourceMode::PerGpu) if count.is_some() => {
-                fields.report_problem("count", "expected ratio instead of count with mode: perGpu".to_owned());
-            }
-            None | Some(ResourceMode::PerPod | ResourceMode::PerContainer) if fields.has("ratio") => {
-                fields.report_problem("ratio", "requires mode: perGpu".to_owned());
-            }
-            _ => {}
-        }
-        for (field, number) in [("count", count), ("max", max), ("fullNodeGpus", full_node_gpus)] {
-            if number == Some(0) {
-                fields.report_problem(field, "expected a number from 1, found 0".to_owned());
-            }
-        }
         Some(Self { name, amount, full_node_gpus, opt_in })
     }
 }

@@ -125,19 +125,17 @@ impl Section for Setting {
         let _: Policy = fields.get_or("policy", Policy::IfUnset);
         let opt_in = fields.get_or("optIn", false);
         let when = fields.get("when");
-        let setting = Self { name: name?, value: value?, via, opt_in, when };
-        match nccl::check(setting.name.as_str(), setting.value.as_str()) {
+        let name = name?;
+        let text = value.as_ref().map_or("", EnvValue::as_str);
+        match nccl::check(name.as_str(), text) {
             Err(nccl::InvalidSetting::Name(message)) => fields.report_problem("name", message),
-            Err(nccl::InvalidSetting::Value(message)) => fields.report_problem("value", message),
-            Ok(()) if nccl::variable(setting.name.as_str()).is_some_and(nccl::Variable::is_forbidden_in_profiles) => {
-                fields.report_problem(
-                    "name",
-                    format!("{} disables a transport within the node: remove it", setting.name),
-                );
+            Err(nccl::InvalidSetting::Value(message)) if value.is_some() => fields.report_problem("value", message),
+            _ if nccl::variable(name.as_str()).is_some_and(nccl::Variable::is_forbidden_in_profiles) => {
+                fields.report_problem("name", format!("{name} disables a transport within the node: remove it"));
             }
-            Ok(()) => {}
+            _ => {}
         }
-        Some(setting)
+        Some(Self { name, value: value?, via, opt_in, when })
     }
 }
 
