@@ -200,12 +200,13 @@ fn placeholder_hint(error: &RenderError) -> &'static str {
 }
 
 /// Parses a namespace. An empty one is that of the default.
-fn parse_namespace(text: &str) -> Result<String, String> {
+pub(super) fn parse_namespace(text: &str) -> Result<String, String> {
     let is_valid = text.is_empty() || dns::is_subdomain(text) && !text.contains('.');
     if is_valid { Ok(text.to_owned()) } else { Err("not a valid name of a namespace".to_owned()) }
 }
 
-fn parse_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
+/// Parses labels, separated by commas.
+pub(super) fn parse_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
         .map(|entry| match entry.split_once('=') {

@@ -47,16 +47,24 @@ const EXAMPLES: [&str; 8] = [
 ];
 
 #[rstest]
-#[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "tcp built-in tcp - all NCCL"])]
-#[case::show(&["show", "one", "--config", "-"], &["namespaces:\nnames:\n- team-b\n- team-a"])]
-#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["refused FabricNotAllowed", "not available in namespace default"])]
-#[case::render_in_another_namespace(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"])]
-fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] stdout: &[&str]) {
+#[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "tcp built-in tcp - all NCCL"], "")]
+#[case::show(&["show", "one", "--config", "-"], &["namespaces:\nnames:\n- team-b\n- team-a"], "")]
+#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["Pod team-b/train", "applied FabricAdded"], "note: one is limited to namespaces team-b, team-a: set -n or --namespace-labels to check one")]
+#[case::render_in_a_namespace(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"], "")]
+#[case::render_in_another_namespace(&["render", "one", "-n", "team-c", "--config", "-", "-o", "explain"], &["refused FabricNotAllowed", "not available in namespace team-c"], "note: one is limited to namespaces team-b, team-a\n")]
+#[case::render_with_a_selector(&["render", "two", "--config", "-", "-o", "explain"], &["Pod default/train", "applied FabricAdded"], "limited to namespaces a notin (b,c),!d,tier=gold: set -n or")]
+#[case::render_without_labels(&["render", "two", "-n", "team-a", "--config", "-", "-o", "explain"], &["refused FabricNotAllowed"], "!d,tier=gold: set --namespace-labels to the labels of team-a")]
+#[case::render_with_labels(&["render", "two", "-n", "team-a", "--namespace-labels", "tier=gold", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"], "")]
+#[case::render_with_other_labels(&["render", "two", "--namespace-labels", "tier=gold,d=1", "--config", "-", "-o", "explain"], &["refused FabricNotAllowed"], "!d,tier=gold\n")]
+#[case::render_in_any(&["render", "three", "-n", "x", "--config", "-", "-o", "explain"], &["Pod x/train", "FabricAdded"], "")]
+#[case::revision(&["render", "two", "--config", "-"], &["+ trainmesh.dev/fabric-revision: "], "note: two is limited")]
+fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] stdout: &[&str], #[case] stderr: &str) {
     let mut run = trainmesh(&[&["fabric"], arguments].concat(), LIMITED);
     let squeezed = run.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     run.stdout = squeezed.collect::<Vec<_>>().join("\n");
     let is_refused = run.stdout.contains("refused FabricNotAllowed");
-    assert_exit(&run, i32::from(is_refused), stdout, "");
+    assert_exit(&run, i32::from(is_refused), stdout, stderr);
+    assert!(!stderr.is_empty() || run.code != Some(0) || !run.stderr.contains("limited"), "{}", run.stderr);
 }
 
 #[rstest]

@@ -6,6 +6,7 @@ use anstream::ColorChoice;
 use serde_json::{Value, json};
 
 use super::{ProfileNameParser, Source, unknown_profile};
+use crate::cli::input::{parse_labels, parse_namespace};
 use crate::cli::output::Format;
 use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
@@ -29,9 +30,12 @@ pub(super) struct Arguments {
     /// Instance type, such as p5.48xlarge: sets a nodeSelector for node.kubernetes.io/instance-type
     #[arg(long, value_name = "TYPE")]
     machine: Option<String>,
-    /// Namespace of the pod; a profile may be restricted to some namespaces
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    namespace: String,
+    /// Namespace of the pod [default: one that may use the profile]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = parse_namespace)]
+    namespace: Option<String>,
+    /// Labels of the namespace [default: those that the profile requires]; can be repeated
+    #[arg(long, value_name = "KEY=VALUE,…", value_parser = parse_labels)]
+    namespace_labels: Option<Vec<BTreeMap<String, String>>>,
     #[command(flatten)]
     source: Source,
     /// Output format
@@ -41,17 +45,20 @@ pub(super) struct Arguments {
 
 /// GPU resource if the profile contains only patterns.
 const DEFAULT_GPU: &str = "nvidia.com/gpu";
+/// Namespace of the pod if the profile does not require another one.
+const DEFAULT_NAMESPACE: &str = "default";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { name, gpus, machine, namespace, source, output } = arguments;
+    let Arguments { name, gpus, machine, source, output, .. } = arguments;
     let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
     let profiles = &configuration.fabric.profiles;
     let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
     let pod = pod(&entry.profile, *gpus, machine.as_deref());
     let machine_hint = if machine.is_none() { known_machines(&entry.profile) } else { None };
+    let PodNamespace { name: namespace, mut labels, note } = arguments.pod_namespace(&entry.profile);
     // Without a mesh, so that only the profile applies.
-    let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
-    let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
+    labels.entry(keys::INJECT.to_owned()).or_insert_with(|| scope::ENABLED.to_owned());
+    let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace);
     let document = Document::generated("render", pod);
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
     let mut printer = output.printer(ColorChoice::Auto, options, &preview);
@@ -69,7 +76,48 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let stderr = &mut stderr(ColorChoice::Auto);
         print_note(stderr, format_args!("the number of devices depends on the machine: set --machine; {machines}"));
     }
+    if let Some(note) = note {
+        print_note(&mut stderr(ColorChoice::Auto), format_args!("{note}"));
+    }
     Ok(if is_refused { Status::Findings } else { Status::Success })
+}
+
+/// Namespace of the generated pod.
+struct PodNamespace {
+    name: String,
+    labels: BTreeMap<String, String>,
+    /// Remark about a profile that is limited to namespaces.
+    note: Option<String>,
+}
+
+impl Arguments {
+    /// Returns the namespace of the flags. Without them, it is one that may use `profile`.
+    fn pod_namespace(&self, profile: &Profile) -> PodNamespace {
+        let name = self.namespace.as_deref().filter(|name| !name.is_empty());
+        let labels = self.namespace_labels.as_ref().map(|maps| maps.iter().flatten());
+        let labels = labels.map(|entries| entries.map(|(key, value)| (key.clone(), value.clone())).collect());
+        let limit = profile.namespaces.as_ref();
+        let is_free = name.is_none() && labels.is_none();
+        if let Some((namespaces, (name, labels))) =
+            limit.filter(|_| is_free).and_then(|limit| Some((limit, limit.example()?)))
+        {
+            let name = if name.is_empty() { DEFAULT_NAMESPACE } else { name }.to_owned();
+            let note = format!(
+                "{} is limited to namespaces {namespaces}: set -n or --namespace-labels to check one",
+                profile.name
+            );
+            return PodNamespace { name, labels, note: Some(note) };
+        }
+        let name = name.unwrap_or(DEFAULT_NAMESPACE).to_owned();
+        let fix =
+            if labels.is_none() { format!(": set --namespace-labels to the labels of {name}") } else { String::new() };
+        let labels = labels.unwrap_or_default();
+        let note = limit.filter(|limit| !limit.allows(&name, &labels)).map(|limit| {
+            let fix = if limit.selector.is_some() { &*fix } else { "" };
+            format!("{} is limited to namespaces {limit}{fix}", profile.name)
+        });
+        PodNamespace { name, labels, note }
+    }
 }
 
 /// Describes the instance types that the number of devices depends on, if there are any.

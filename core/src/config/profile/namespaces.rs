@@ -79,6 +79,17 @@ impl Namespaces {
             || self.selector.as_ref().is_some_and(|selector| selector.matches(namespace, labels))
     }
 
+    /// Returns the name and labels of a namespace that may use the profile, if there can be one. The name is empty if any is
+    /// allowed.
+    #[must_use]
+    pub fn example(&self) -> Option<(&str, BTreeMap<String, String>)> {
+        match (self.names.first(), &self.selector) {
+            (Some(name), _) => Some((name.as_str(), BTreeMap::new())),
+            (None, Some(selector)) => selector.example(),
+            (None, None) => None,
+        }
+    }
+
     /// Returns true if there is neither a name nor a selector.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.selector.is_none()
@@ -104,6 +115,31 @@ impl NamespaceSelector {
         };
         self.match_labels.iter().all(|(key, expected)| value(key) == Some(expected.as_str()))
             && self.match_expressions.iter().all(|requirement| requirement.matches(value(&requirement.key)))
+    }
+}
+
+impl NamespaceSelector {
+    /// Returns the name and labels of a namespace that the selector matches, if there can be one.
+    fn example(&self) -> Option<(&str, BTreeMap<String, String>)> {
+        let required = self.match_labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let all = &self.match_expressions;
+        let is_valid = |key: &MetadataKey, value: &LabelValue| {
+            all.iter().filter(|other| other.key == *key).all(|other| other.matches(Some(value.as_str())))
+        };
+        let present = all.iter().filter_map(|Requirement { key, operator, values }| match operator {
+            SelectorOperator::In => Some((key.as_str(), values.iter().find(|value| is_valid(key, value))?.as_str())),
+            SelectorOperator::Exists => Some((key.as_str(), "")),
+            SelectorOperator::NotIn | SelectorOperator::DoesNotExist => None,
+        });
+        let mut labels: BTreeMap<&str, &str> = BTreeMap::new();
+        for (key, value) in present.chain(required) {
+            // `Exists` accepts any value.
+            let known = labels.entry(key).or_default();
+            *known = if value.is_empty() { *known } else { value };
+        }
+        let name = labels.get(NAME_LABEL).copied().unwrap_or_default();
+        let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        self.matches(name, &labels).then_some((name, labels))
     }
 }
 

@@ -132,6 +132,40 @@ fn a_profile_applies_only_in_its_namespaces(
     assert_eq!(warned, !allowed, "{:?}", outcome.warnings);
 }
 
+#[rstest]
+#[case::name("{names: [team-b, team-a]}", Some("team-b: "))]
+#[case::name_and_selector("{names: [team-b], selector: {matchLabels: {team: a}}}", Some("team-b: "))]
+#[case::labels("{selector: {matchLabels: {team: a, tier: gold}}}", Some(": team=a,tier=gold"))]
+#[case::every_namespace("{selector: {}}", Some(": "))]
+#[case::name_label(
+    "{selector: {matchLabels: {kubernetes.io/metadata.name: team-a}}}",
+    Some("team-a: kubernetes.io/metadata.name=team-a")
+)]
+#[case::one_of("{selector: {matchExpressions: [{key: team, operator: In, values: [a, b]}]}}", Some(": team=a"))]
+#[case::one_of_both(
+    "{selector: {matchExpressions: [{key: team, operator: In, values: [a, b]}, {key: team, operator: NotIn, values: [a]}, {key: team, operator: Exists}]}}",
+    Some(": team=b")
+)]
+#[case::label_and_existence(
+    "{selector: {matchLabels: {team: a}, matchExpressions: [{key: team, operator: Exists}]}}",
+    Some(": team=a")
+)]
+#[case::existence(
+    "{selector: {matchExpressions: [{key: team, operator: Exists}, {key: tier, operator: DoesNotExist}]}}",
+    Some(": team=")
+)]
+#[case::none("{selector: {matchLabels: {team: a}, matchExpressions: [{key: team, operator: DoesNotExist}]}}", None)]
+fn a_limit_has_an_example(#[case] namespaces: &str, #[case] expected: Option<&str>) {
+    let entry = ProfileEntry::parse(&format!("{{name: f, transport: ib, namespaces: {namespaces}}}")).unwrap();
+    let example = entry.profile.namespaces.as_ref().unwrap().example();
+    let text = example.as_ref().map(|(name, labels)| {
+        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("{name}: {}", labels.join(","))
+    });
+    assert_eq!(text.as_deref(), expected);
+    assert!(example.is_none_or(|(name, labels)| entry.profile.allows(name, &labels)));
+}
+
 #[test]
 fn pods_without_accelerators_get_no_warning_about_namespaces() {
     let outcome = limited_to("{names: [team-b]}").run(&limits(json!({"cpu": 1})));
