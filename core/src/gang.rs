@@ -19,7 +19,7 @@ mod workload;
 
 pub use crate::config::GangMode;
 pub use assignment::{AssignedPod, Assignment};
-pub use facts::{GangFacts, GangView, NamedQueue, WorkloadLookup};
+pub use facts::{Creator, GangFacts, GangView, WorkloadLookup};
 pub use id::GangId;
 pub(crate) use integration::kueue_integration;
 pub use workload::{Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member};

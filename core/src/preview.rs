@@ -44,7 +44,7 @@ use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding;
-use crate::gang::{GangView, GangWorkload, NamedQueue, UnknownGang, WorkloadKey, WorkloadLookup};
+use crate::gang::{Creator, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::json;
 use crate::lint::{self, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
@@ -190,8 +190,8 @@ impl Preview {
             Some(Ok(workload)) => WorkloadLookup::Read(workload),
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
-        let queue = named_queue(&document.value, kind);
-        let gang_view = GangView { facts: None, namespace: &namespace, workload, queue };
+        let creator = Some(creator(&document.value, kind));
+        let gang_view = GangView { facts: None, namespace: &namespace, workload, creator };
         // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
         let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {
             Some(_) => gang_view,
@@ -242,12 +242,11 @@ fn workload_of(
     })
 }
 
-/// Returns the queue of Kueue that `manifest`, of this `kind`, names.
-fn named_queue<'a>(manifest: &'a Value, kind: &'a str) -> Option<NamedQueue<'a>> {
-    let name = workload::kueue_queue(manifest)?;
+/// Returns `manifest`, of this `kind`, as the object that creates a workload.
+fn creator<'a>(manifest: &'a Value, kind: &'a str) -> Creator<'a> {
     let api_version = json::text(manifest, "apiVersion").unwrap_or_default();
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    Some(NamedQueue { name, group, kind })
+    Creator { group, kind, queue: workload::kueue_queue(manifest) }
 }
 
 /// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.

@@ -133,9 +133,14 @@ fn queued(api_version: &str, kind: &str, spec: &str) -> String {
     "ray.io/rayjob"
 )]
 fn the_integration_is_that_of_the_object_in_the_queue(#[case] input: String, #[case] integration: &str) {
-    let run = trainmesh(&["preview", "-f", "-", "--gang", "kueue", "-o", "json"], &input);
+    let arguments = ["preview", "-f", "-", "--gang", "kueue", "-o", "json"];
+    let run = trainmesh(&arguments, &input);
     let needs = format!("queue gpu: Kueue needs its integration {integration}\"");
     assert!(run.stdout.contains(&needs), "{run:#?}");
+    let run = trainmesh(&arguments, &input.replace("queue-name: gpu", "queue-name: ''"));
+    let warning = format!("label the job with a queue, and enable {integration}\"");
+    let detail = format!("enable its integration {integration}, and label the job");
+    assert!(run.stdout.contains(&warning) && run.stdout.contains(&detail), "{run:#?}");
 }
 
 #[test]

@@ -26,19 +26,19 @@ pub struct GangView<'a> {
     pub namespace: &'a str,
     /// Workload of the pod.
     pub workload: WorkloadLookup<'a>,
-    /// Queue of Kueue that the object which creates the workload names, if its manifest is known.
-    pub queue: Option<NamedQueue<'a>>,
+    /// Object that creates the workload, if its manifest is known.
+    pub creator: Option<Creator<'a>>,
 }
 
-/// Queue of Kueue, and the object whose label names it.
+/// Object that creates a workload, such as the `RayJob` of a `RayCluster`, or the workload itself.
 #[derive(Clone, Copy, Debug)]
-pub struct NamedQueue<'a> {
-    /// Name of the queue.
-    pub name: &'a str,
+pub struct Creator<'a> {
     /// API group of the object.
     pub group: &'a str,
     /// Kind of the object.
     pub kind: &'a str,
+    /// Queue of Kueue that its label names.
+    pub queue: Option<&'a str>,
 }
 
 /// Result of reading the workload of a pod.
@@ -57,7 +57,7 @@ impl GangFacts {
     /// Returns the facts that apply to a pod in `namespace`.
     #[must_use]
     pub fn view<'a>(&'a self, namespace: &'a str, workload: WorkloadLookup<'a>) -> GangView<'a> {
-        GangView { facts: Some(self), namespace, workload, queue: None }
+        GangView { facts: Some(self), namespace, workload, creator: None }
     }
 }
 

@@ -10,7 +10,7 @@ use trainmesh_core::cidr::Cidr;
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, Traffic};
 use trainmesh_core::gang::{
-    GangFacts, GangMode, GangView, GangWorkload, NamedQueue, UnknownGang, WorkloadKey, WorkloadLookup,
+    Creator, GangFacts, GangMode, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup,
 };
 use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate, workload_to_read};
 use trainmesh_core::pod::Pod;
@@ -101,7 +101,7 @@ impl Scenario {
 
     /// Runs a pod of a role with this number of pods, if it is known.
     fn run_in_role(&self, pod: &Value, workload: WorkloadLookup<'_>, replicas: Option<u64>) -> Outcome {
-        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, queue: None };
+        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, creator: None };
         let cluster = ClusterView { gang, ..ClusterView::default() };
         mutate(pod, &Snapshot { mode: self.mode, cluster, replicas, ..snapshot(&self.labels, &self.config) })
     }
@@ -396,6 +396,8 @@ fn kueue_may_admit_the_object_that_created_the_job() {
     let expected =
         "enable its integration jobset.x-k8s.io/jobset (for a TrainJob, trainer.kubeflow.org/trainjob), and label";
     assert!(decision(&outcome).message.contains(expected), "{:?}", decision(&outcome));
+    let warning = "enable jobset.x-k8s.io/jobset (for a TrainJob, trainer.kubeflow.org/trainjob)";
+    assert!(outcome.warnings.iter().any(|found| found.ends_with(warning)), "{:?}", outcome.warnings);
 }
 
 #[test]
@@ -418,8 +420,8 @@ fn check_queued(mode: &str, message: &str) {
     let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
     let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
     let workload = WorkloadLookup::Read(&workload);
-    let queue = NamedQueue { name: "gpu", group: "kubeflow.org", kind: "PyTorchJob" };
-    let gang = GangView { facts: None, namespace: "team-a", workload, queue: Some(queue) };
+    let creator = Creator { group: "kubeflow.org", kind: "PyTorchJob", queue: Some("gpu") };
+    let gang = GangView { facts: None, namespace: "team-a", workload, creator: Some(creator) };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     let outcome =
         mutate(&pod, &Snapshot { mode: scenario.mode, cluster, ..snapshot(&scenario.labels, &scenario.config) });

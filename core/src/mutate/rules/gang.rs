@@ -99,10 +99,10 @@ fn decide_in_mode(
     let gang = gang(context, member).filter(|_| mode.needs_workload());
     let name = gang.as_ref().and_then(|gang| gang.as_ref().ok()).map(|gang| gang.name.as_str());
     check_pod(pod, mode, name)?;
-    let queue = context.snapshot.cluster.gang.queue;
+    let creator = context.snapshot.cluster.gang.creator;
     match mode {
-        GangMode::Kueue => return Ok(kueue::decide(member, queue)),
-        _ if queue.is_some() => return Err(Box::new(kueue::leave_queued())),
+        GangMode::Kueue => return Ok(kueue::decide(member, creator)),
+        _ if creator.is_some_and(|creator| creator.queue.is_some()) => return Err(Box::new(kueue::leave_queued())),
         GangMode::Kai => return Ok(decide_for_kai(pod, member, plan)),
         _ => {}
     }

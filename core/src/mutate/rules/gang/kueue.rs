@@ -2,7 +2,7 @@
 //! that Kueue must manage the job.
 
 use super::super::RuleDecision;
-use crate::gang::{NamedQueue, kueue_integration};
+use crate::gang::{Creator, kueue_integration};
 use crate::keys::KUEUE_QUEUE;
 use crate::mutate::Reason;
 use crate::workload::PodIdentity;
@@ -16,23 +16,25 @@ pub(super) fn leave_queued() -> RuleDecision {
     RuleDecision::skipped(Reason::GangKeyPresent).with_detail(format!("label {KUEUE_QUEUE} of the job"))
 }
 
-/// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job. `queue` is that of a job
-/// that has not been created yet, which Kueue can admit.
-pub(super) fn decide(member: PodIdentity<'_>, queue: Option<NamedQueue<'_>>) -> RuleDecision {
+/// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job. `creator` is that of a job
+/// that has not been created yet: if it names a queue, Kueue can admit it.
+pub(super) fn decide(member: PodIdentity<'_>, creator: Option<Creator<'_>>) -> RuleDecision {
     let kind = member.kind;
     let decision = RuleDecision::skipped(Reason::GangLeftToKueue);
-    let of_queue = queue.and_then(|queue| kueue_integration(queue.group, queue.kind));
-    let Some(integration) = of_queue.or_else(|| kueue_integration(kind.group, kind.kind)) else {
+    let of_creator = creator.and_then(|creator| kueue_integration(creator.group, creator.kind));
+    let Some(integration) = of_creator.or_else(|| kueue_integration(kind.group, kind.kind)) else {
         let warning = format!("gang kueue: Kueue has no integration for {}", kind.kind);
         return decision.with_detail(format!("it has no integration for {}", kind.kind)).with_warning(warning);
     };
-    if let Some(queue) = queue {
-        return decision.with_detail(format!("queue {}: Kueue needs its integration {integration}", queue.name));
+    if let Some(queue) = creator.and_then(|creator| creator.queue) {
+        return decision.with_detail(format!("queue {queue}: Kueue needs its integration {integration}"));
     }
-    let created = CREATED.iter().find(|(created, _)| *created == kind.kind);
+    // Without the manifest, the object that created the workload is unknown.
+    let created = CREATED.iter().find(|(created, _)| *created == kind.kind && of_creator.is_none());
     let exception = created.map(|(_, exception)| format!(" ({exception})")).unwrap_or_default();
-    let warning =
-        format!("gang kueue: Kueue does not manage the pod: label the job with a queue, and enable {integration}");
+    let warning = format!(
+        "gang kueue: Kueue does not manage the pod: label the job with a queue, and enable {integration}{exception}"
+    );
     decision
         .with_detail(format!("enable its integration {integration}{exception}, and label the job {KUEUE_QUEUE}"))
         .with_warning(warning)
