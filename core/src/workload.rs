@@ -41,7 +41,7 @@ pub use member_ports::member_ports;
 pub use queue::kueue_queue;
 pub use ranks::shows_ranks;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
-pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
+pub(crate) use runtimes::{CLUSTER_RUNTIME, NAMESPACED_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, kind_of_similar_group, nearest_kind};
 
 use crate::manifest::{Document, placeholder_advice};

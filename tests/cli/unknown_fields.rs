@@ -207,7 +207,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::train_job_field(
     "preview -f - --fail-on warning", &train_job("trainr: {}"), 1, &[],
-    "FP049: TrainJob default/j: spec.trainr has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: did you mean trainer?"
+    "FP049: TrainJob default/j: spec.trainr has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: did you mean trainer?"
 )]
 #[case::override_of_the_version("preview -f - --fail-on warning", &train_job(OVERRIDES), 0, &["1 role: 1 not opted in"], "as Kubeflow Trainer v2.1 installs it")]
 #[case::override_of_another_version(

@@ -13,6 +13,8 @@ use crate::manifest::Document;
 pub(crate) const TRAINER_GROUP: &str = "trainer.kubeflow.org";
 /// Kind of a runtime without a namespace, to which a `TrainJob` refers by default.
 pub(crate) const CLUSTER_RUNTIME: &str = "ClusterTrainingRuntime";
+/// Kind of a runtime in the namespace of its `TrainJobs`.
+pub(crate) const NAMESPACED_RUNTIME: &str = "TrainingRuntime";
 
 /// `TrainingRuntime` and `ClusterTrainingRuntime` manifests.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +89,7 @@ impl RuntimeReference {
         let namespace = match text("/kind")? {
             _ if group != TRAINER_GROUP => return None,
             CLUSTER_RUNTIME => None,
-            "TrainingRuntime" => Some(text("/metadata/namespace").unwrap_or(namespace).to_owned()),
+            NAMESPACED_RUNTIME => Some(text("/metadata/namespace").unwrap_or(namespace).to_owned()),
             _ => return None,
         };
         Some(Self { namespace, name: text("/metadata/name")?.to_owned() })

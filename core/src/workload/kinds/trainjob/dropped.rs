@@ -6,26 +6,29 @@ use super::KIND;
 use super::overrides::{newest_version_with, override_field, version};
 use super::schema::Schema;
 use crate::hint::nearest;
-use crate::workload::StockRuntimes;
 use crate::workload::template::Field;
+use crate::workload::{StockRuntimes, TrainerVersion};
 
-/// Returns the path of each field of `manifest`, a `TrainJob`, that the apiserver drops, with a message. If `stock`
-/// does not select a version of Kubeflow Trainer, reports only misspelled fields and fields of other versions, because
-/// the cluster may have a newer version.
+/// Returns the path of each field of `manifest`, a `TrainJob`, that the apiserver drops, with a message. If `stock` does not
+/// select a version of Kubeflow Trainer, one is assumed.
 pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<(String, String)> {
     let spec = Field::root(manifest).get("spec");
     let version = version(&spec, stock);
-    let is_selected = matches!(stock, StockRuntimes::Version(_));
+    let assumed = if matches!(stock, StockRuntimes::Version(_)) { "" } else { " (assumed)" };
     let mut messages = Vec::new();
     let Some(value) = spec.value() else { return messages };
-    let owner = format!("{} in Kubeflow Trainer {}", KIND.kind, version.name());
+    let owner = format!("{} in Kubeflow Trainer {}{assumed}", KIND.kind, version.name());
     Schema::of_spec(version).visit_dropped(value, spec.path(), &mut |path, name, object| {
         let is_of_other_version = newest_version_with(name).is_some() && path == format!("spec.{name}");
         let fix = match nearest(name, &object.fields()) {
             _ if is_of_other_version => format!(": use spec.{}", override_field(version)),
             Some(near) => format!(": did you mean {near}?"),
-            None if is_selected => String::new(),
-            None => return,
+            None => TrainerVersion::ALL
+                .into_iter()
+                .rfind(|other| Schema::of_spec(*other).contains(&path))
+                .map(TrainerVersion::name)
+                .map(|name| format!(": {name} has it, which --runtime {name} selects"))
+                .unwrap_or_default(),
         };
         let message = format!("{path} has no effect: {owner} has no such field{fix}");
         messages.push((path, message));

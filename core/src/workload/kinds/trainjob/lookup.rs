@@ -9,8 +9,8 @@ use crate::hint::nearest;
 use crate::manifest::Document;
 use crate::workload::template::Field;
 use crate::workload::{
-    AssumedRuntime, CLUSTER_RUNTIME, Manifest, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP,
-    TrainerVersion,
+    AssumedRuntime, CLUSTER_RUNTIME, Manifest, NAMESPACED_RUNTIME, RenderError, RuntimeReference, Runtimes,
+    StockRuntimes, TRAINER_GROUP, TrainerVersion,
 };
 
 /// The runtime of a `TrainJob`.
@@ -40,7 +40,7 @@ pub(super) fn find<'a>(
     }
     let namespace = match reference.get("kind").raw_text()?.unwrap_or(CLUSTER_RUNTIME) {
         CLUSTER_RUNTIME => None,
-        "TrainingRuntime" => Some(manifest.namespace.to_owned()),
+        NAMESPACED_RUNTIME => Some(manifest.namespace.to_owned()),
         _ => return Err(reference.get("kind").invalid("TrainingRuntime or ClusterTrainingRuntime")),
     };
     let key = RuntimeReference { namespace, name: name.to_owned() };
@@ -53,6 +53,9 @@ pub(super) fn find<'a>(
         && let Some((found, assumed)) = find_stock(name, version, runtimes.stock)
     {
         return Ok(FoundRuntime { spec: spec(found), assumed: Some(assumed), document: None });
+    }
+    if let Some(message) = of_another_kind(runtimes, &key) {
+        return Err(RenderError::Unresolved { path: reference.get("name").path().to_owned(), message });
     }
     let of_stock = stock::nearest_name(name, runtimes.stock).filter(|_| key.namespace.is_none());
     let near = of_input(runtimes, &key, MAX_NAMES).find(|known| nearest(name, &[known]).is_some()).or(of_stock);
@@ -75,6 +78,34 @@ pub(super) fn find<'a>(
         format!("runtime {name} is not in the input, which contains {known}{question}")
     });
     Err(RenderError::Unresolved { path: reference.get("name").path().to_owned(), message })
+}
+
+/// Returns the message about a reference to a runtime of the other kind, or of another namespace.
+fn of_another_kind(runtimes: &Runtimes, reference: &RuntimeReference) -> Option<String> {
+    let name = &reference.name;
+    let (kind, other) = if reference.namespace.is_some() {
+        (NAMESPACED_RUNTIME, CLUSTER_RUNTIME)
+    } else {
+        (CLUSTER_RUNTIME, NAMESPACED_RUNTIME)
+    };
+    let mut known = runtimes.by_name.keys().filter(|known| known.name == *name);
+    let message = match known.next().map(|known| known.namespace.as_deref()) {
+        Some(Some(namespace)) if reference.namespace.is_some() => {
+            format!(
+                "{kind} {name} is not in this namespace, but in {namespace}: a TrainJob uses those of its own namespace"
+            )
+        }
+        Some(_) => format!(
+            "{kind} {name} is not in the input, which contains a {other} of this name: set runtimeRef.kind to {other}"
+        ),
+        None if reference.namespace.is_some() && stock::find(name, runtimes.stock).is_some() => {
+            format!(
+                "{kind} {name} is not in the input; Kubeflow Trainer installs a {other} of this name: set runtimeRef.kind to {other}"
+            )
+        }
+        None => return None,
+    };
+    Some(message)
 }
 
 /// Lists the runtimes of the input to which `reference` may be meant to refer.

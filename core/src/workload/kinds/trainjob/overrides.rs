@@ -69,14 +69,18 @@ pub(super) fn apply(
     let Some(stored) = field.value().zip(schema.get(name)).map(|(value, schema)| schema.pruned(value)) else {
         return Ok(());
     };
+    let mut managers = Vec::new();
     for item in Field::with_path(&stored, field.path()).items()? {
         match version {
             TrainerVersion::V2_0 => change_pods(&item, None, &item, job_set)?,
             TrainerVersion::V2_1 => change_pods(&item, item.get("metadata").object()?, &item.get("spec"), job_set)?,
             TrainerVersion::V2_2 | TrainerVersion::V2_3 => {
+                unique(&item.get("manager"), &mut managers, "a manager that no other patch has")?;
                 let template = item.get("trainingRuntimeSpec").get("template");
                 annotations.extend(template.get("metadata").get("annotations").cloned_object()?);
+                let mut names = Vec::new();
                 for patch in template.get("spec").get("replicatedJobs").items()? {
+                    unique(&patch.get("name"), &mut names, "a name that no other item has")?;
                     let target = target(job_set, &patch.get("name"))?;
                     validate_containers(target, &patch.get("template").get("spec").get("template").get("spec"))?;
                     if let Some(changes) = patch.get("template").object()? {
@@ -110,6 +114,16 @@ fn change_pods(
             merge(job, "template", &patch);
         }
     }
+    Ok(())
+}
+
+/// Fails unless `key`, by which the items of a list are merged, has a value that is not in `known`.
+fn unique(key: &Field<'_>, known: &mut Vec<String>, expected: &'static str) -> Result<(), RenderError> {
+    let text = key.required_text()?.to_owned();
+    if known.contains(&text) {
+        return Err(key.invalid(expected));
+    }
+    known.push(text);
     Ok(())
 }
 

@@ -203,6 +203,16 @@ impl Schema {
         }
     }
 
+    /// Returns true if the schema of `spec` has a field at `path`, such as `spec.trainer.image`.
+    pub(super) fn contains(&self, path: &str) -> bool {
+        let mut names = path.split('.').skip(1).map(|step| step.split('[').next().unwrap_or(step));
+        let found = names.try_fold(self, |schema, name| {
+            let schema = if let List(item) = schema { *item } else { schema };
+            schema.get(name)
+        });
+        found.is_some()
+    }
+
     /// Returns the schema of the field `key`.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match self {

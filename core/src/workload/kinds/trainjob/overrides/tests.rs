@@ -106,6 +106,17 @@ fn changes_of_the_job_are_merged_into_the_pods_of_their_targets(
     "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].name is \
      \"log\": expected the name of a container of the replicated job"
 )]
+#[case::patch_without_a_manager(json!({"runtimePatches": [{"trainingRuntimeSpec": {}}]}), "spec.runtimePatches[0].manager is missing")]
+#[case::empty_manager(json!({"runtimePatches": [{"manager": "a"}, {"manager": ""}]}), "spec.runtimePatches[1].manager is missing")]
+#[case::manager_of_another_type(json!({"runtimePatches": [{"manager": 5}]}), "spec.runtimePatches[0].manager is 5: expected a string; quote it")]
+#[case::repeated_manager(
+    json!({"runtimePatches": [{"manager": "a"}, {"manager": "b"}, {"manager": "a"}]}),
+    "spec.runtimePatches[2].manager is \"a\": expected a manager that no other patch has"
+)]
+#[case::repeated_job(
+    json!({"runtimePatches": [{"manager": "a", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node"}, {"name": "node"}]}}}}]}),
+    "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[1].name is \"node\": expected a name that no other item has"
+)]
 fn changes_that_trainer_rejects_are_errors(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(change(&spec, StockRuntimes::default()).unwrap_err().to_string(), expected);
 }
@@ -113,9 +124,37 @@ fn changes_that_trainer_rejects_are_errors(#[case] spec: Value, #[case] expected
 #[rstest]
 #[case::misspelled(
     json!({"trainer": {"numNodez": 2}}), StockRuntimes::Newest,
-    &["spec.trainer.numNodez has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: did you mean numNodes?"]
+    &["spec.trainer.numNodez has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: did you mean numNodes?"]
 )]
-#[case::no_similar_field(json!({"trainer": {"color": 2}}), StockRuntimes::Newest, &[])]
+#[case::no_similar_field(
+    json!({"trainer": {"color": 2}}), StockRuntimes::Newest,
+    &["spec.trainer.color has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
+)]
+#[case::of_the_cluster(
+    json!({"color": 2}), StockRuntimes::None, &["spec.color has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
+)]
+#[case::in_a_patch(
+    runtime_patches(&json!({"spec": {"hostNetwork": true, "containers": [{"name": "node", "resources": {}}]}})), StockRuntimes::Newest,
+    &[
+        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.hostNetwork has no \
+         effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field",
+        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources \
+         has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field",
+    ]
+)]
+#[case::in_a_step_of_the_data(
+    json!({"initializer": {"dataset": {"image": "a"}}}), StockRuntimes::Newest,
+    &["spec.initializer.dataset.image has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
+)]
+#[case::labels_of_an_older_version(
+    json!({"labels": {}}), StockRuntimes::Newest,
+    &["spec.labels has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: v2.1 has it, which --runtime v2.1 selects"]
+)]
+#[case::newer_field_of_a_patch(
+    runtime_patches(&json!({"spec": {"terminationGracePeriodSeconds": 5}})), StockRuntimes::Version(TrainerVersion::V2_2),
+    &["spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.terminationGracePeriodSeconds \
+       has no effect: TrainJob in Kubeflow Trainer v2.2 has no such field: v2.3 has it, which --runtime v2.3 selects"]
+)]
 #[case::no_similar_field_of_a_version(
     json!({"trainer": {"color": 2}}), V2_1,
     &["spec.trainer.color has no effect: TrainJob in Kubeflow Trainer v2.1 has no such field"]
@@ -130,7 +169,7 @@ fn changes_that_trainer_rejects_are_errors(#[case] spec: Value, #[case] expected
 )]
 #[case::two_versions(
     json!({"podTemplateOverrides": [], "podSpecOverrides": []}), StockRuntimes::Newest,
-    &["spec.podSpecOverrides has no effect: TrainJob in Kubeflow Trainer v2.1 has no such field: use spec.podTemplateOverrides"]
+    &["spec.podSpecOverrides has no effect: TrainJob in Kubeflow Trainer v2.1 (assumed) has no such field: use spec.podTemplateOverrides"]
 )]
 #[case::of_the_version(pod_template_overrides(&json!({"metadata": {"labels": {"a": "b"}}})), StockRuntimes::Newest, &[])]
 #[case::no_spec(json!(null), StockRuntimes::Newest, &[])]

@@ -83,7 +83,14 @@ fn the_volume_of_torchtune_depends_on_the_version(#[case] version: TrainerVersio
     "torch-distributed",
     StockRuntimes::Newest,
     "TrainingRuntime",
-    "runtime torch-distributed is not in the input: add its manifest, or set --runtime FILE"
+    "TrainingRuntime torch-distributed is not in the input; Kubeflow Trainer installs a ClusterTrainingRuntime of this name: set \
+     runtimeRef.kind to ClusterTrainingRuntime"
+)]
+#[case::namespaced_of_another_name(
+    "own",
+    StockRuntimes::Newest,
+    "TrainingRuntime",
+    "runtime own is not in the input: add its manifest, or set --runtime FILE"
 )]
 #[case::another_version(
     "jax-distributed",
