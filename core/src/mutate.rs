@@ -153,7 +153,7 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
             markers.push((rule.id, marker));
         }
         let RuleDecision { verdict, reason, detail, field, warnings, notes, .. } =
-            decision.with_responsible_field(rule.id, view);
+            decision.with_responsible_field(rule.id, &context);
         draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes));
         draft.warnings.extend(warnings.into_iter().map(|warning| (rule.id, warning)));
     }

@@ -212,7 +212,9 @@ impl Preview {
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));
             let report = PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job));
-            PodReport { labels_assumed: self.context.is_assumed(&namespace), ..report }
+            let mut report = PodReport { labels_assumed: self.context.is_assumed(&namespace), ..report };
+            self.locate_rules_in_namespace(&mut report);
+            report
         });
         let mut reports: Vec<PodReport> = reports.collect();
         if let Some(workload) = workload {

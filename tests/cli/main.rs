@@ -36,6 +36,7 @@ mod inventory;
 mod layout;
 mod lint;
 mod live_pod;
+mod locations;
 mod manifest_text;
 mod many_documents;
 mod mesh_checks;

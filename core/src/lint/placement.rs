@@ -63,7 +63,8 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
     let misspelled = machines.iter().find_map(|machine| Some((machine, misspelled_machine(machine)?)));
     if let Some((machine, near)) = misspelled.filter(|_| !is_refused) {
         let message = format!("no instance type is called {machine}: did you mean {near}?");
-        findings.push_with_fix(Severity::Warning, "/spec", message, FIX_FOR_NAMES);
+        let field = context.input.pod.machine_pointer(machine).unwrap_or_else(|| "/spec".to_owned());
+        findings.push_with_fix(Severity::Warning, field, message, FIX_FOR_NAMES);
     }
     let known: Option<Vec<(Cow<'_, str>, MachineDevices)>> =
         machines.into_iter().map(|machine| machine_devices(&machine).map(|devices| (machine, devices))).collect();
@@ -109,9 +110,10 @@ pub(super) fn mixed_instance_types(context: &CheckContext<'_>, findings: &mut Fi
 pub(super) fn compare_roles(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let other = input.job.and_then(|job| job.other_machines.as_ref()).filter(|other| input.role == Some(&other.role));
     if let Some(other) = other {
-        let has_selector = input.pod.spec().is_some_and(|spec| spec.contains_key("nodeSelector"));
-        let field = if has_selector { "/spec/nodeSelector" } else { "/spec/affinity" };
-        findings.push(field, other.message.as_str());
+        // It selects a machine, which the message names.
+        let machine = input.pod.selected_machines().into_iter().next();
+        let field = machine.and_then(|machine| input.pod.machine_pointer(&machine));
+        findings.push(field.as_deref().unwrap_or("/spec"), other.message.as_str());
     }
 }
 

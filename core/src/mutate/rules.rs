@@ -12,7 +12,7 @@ pub use mesh::consequence::is_consequence;
 
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
-use crate::keys;
+use crate::lint::NAMESPACE_FIELD;
 use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};
 use crate::rule::Note;
 use crate::scope::Mode;
@@ -112,21 +112,25 @@ impl RuleDecision {
     }
 
     /// Adds the field of a refusal and of its notes, if the rule has not: the label or annotation of the pod that selects what the
-    /// rule applies, or else the whole pod.
-    pub(super) fn with_responsible_field(mut self, rule: RuleId, pod: Pod<'_>) -> Self {
+    /// rule applies, the namespace whose label selects what does not exist there, or else the whole pod.
+    pub(super) fn with_responsible_field(mut self, rule: RuleId, context: &RuleContext<'_>) -> Self {
         if self.verdict != Verdict::Refused {
             return self;
         }
-        let selected_by = match rule {
-            RuleId::Fabric => Some(keys::FABRIC),
-            RuleId::Gang => Some(keys::GANG),
-            RuleId::MeshTraffic => Some(keys::MESH_TRAFFIC),
-            _ => None,
-        };
-        let label = selected_by.filter(|key| pod.label(key).is_some());
+        let pod = context.pod;
+        let label = rule.selected_by().filter(|key| pod.label(key).is_some());
         let annotation = checkpoint::selected_by(pod).filter(|_| rule == RuleId::Checkpoint);
+        let of_namespace = rule.selected_by().filter(|key| context.snapshot.namespace_labels.contains_key(*key));
+        // Other refusals depend on the pod, too.
+        let is_of_selection = matches!(
+            self.reason,
+            Reason::UnknownFabric | Reason::FabricNotAllowed | Reason::UnknownGangMode | Reason::UnknownTrafficMode
+        );
         let default = label.map(label_pointer).or(annotation.map(annotation_pointer));
-        let default = default.unwrap_or_else(|| WHOLE_POD.to_owned());
+        let default = default.unwrap_or_else(|| match of_namespace.filter(|_| is_of_selection) {
+            Some(_) => NAMESPACE_FIELD.to_owned(),
+            None => WHOLE_POD.to_owned(),
+        });
         let first = self.notes.first().and_then(|note| note.field.clone());
         for note in &mut self.notes {
             note.field.get_or_insert_with(|| default.clone());

@@ -1,12 +1,17 @@
 //! Labels and annotations of Namespaces in the input.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{Preview, manifest_context};
+use json_patch::jsonptr::PointerBuf;
+
+use super::{PodReport, Preview, manifest_context};
 use crate::config::Fabric;
 use crate::finding::{Finding, Severity};
 use crate::lint::{NAMESPACE_FIELD, namespace_keys_without_effect};
 use crate::manifest::{Document, DocumentWarning};
+use crate::mutate::{RuleId, RuleOutcome};
+use crate::own_keys::Location;
 use crate::{keys, scope};
 
 /// Returns warnings about the labels and annotations of a Namespace that have no effect. Without them, only the pods of the Namespace,
@@ -44,11 +49,40 @@ impl Preview {
         };
         let removed: Vec<Finding> = findings.extract_if(.., is_reported).collect();
         for finding in findings.iter_mut().filter(|finding| is_of_namespace(finding)) {
-            finding.source = Some(document.source.to_string());
-            finding.line = Some(document.pointer_line("/metadata/labels"));
+            let (source, line) = label_position(document, label_of(finding).unwrap_or_default());
+            (finding.source, finding.line) = (Some(source.to_string()), Some(line));
         }
         removed
     }
+
+    /// Sets the positions of refusals in `report` because of a label of its namespace to that in the Namespace of the input.
+    pub(super) fn locate_rules_in_namespace(&self, report: &mut PodReport) {
+        let Some(document) = self.context.namespace(&report.namespace) else { return };
+        let PodReport { rules, rule_positions, .. } = report;
+        for (rule, position) in rule_positions {
+            let is_of_namespace =
+                |outcome: &RuleOutcome| outcome.rule == *rule && outcome.field.as_deref() == Some(NAMESPACE_FIELD);
+            if let Some(label) = rule.selected_by().filter(|_| rules.iter().any(is_of_namespace)) {
+                let (source, line) = label_position(document, label);
+                *position = (Some(source.to_string()), Some(line));
+            }
+        }
+    }
+}
+
+/// Returns the label of the namespace that `finding` is about: that which it names, or by which the refused rule is selected.
+fn label_of(finding: &Finding) -> Option<&str> {
+    let message = &*finding.message;
+    if let Some(named) = message.strip_prefix(Location::NamespaceLabel.name()) {
+        return named.trim_start().split([' ', '=', ':']).next();
+    }
+    let (rule, _) = message.split_once(' ')?;
+    RuleId::ALL.into_iter().find(|known| known.name() == rule)?.selected_by()
+}
+
+/// Returns the file and line of a label of a Namespace, or of the closest field around it.
+fn label_position(namespace: &Document, label: &str) -> (Arc<str>, u64) {
+    namespace.pointer_position(&PointerBuf::from_tokens(["metadata", "labels", label]).to_string())
 }
 
 /// Returns the labels of `namespace`, and the opt-in if it is only in `effective`, those of `--namespace-labels` or of the cluster.

@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::keys;
+
 /// Identifies a rule. The order is that of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuleId {
@@ -44,6 +46,17 @@ impl RuleId {
             Self::Gang => "gang",
             Self::Checkpoint => "checkpoint",
             Self::TerminationManaged => "termination.managed",
+        }
+    }
+
+    /// Returns the label of a pod or its namespace that selects what the rule applies, if there is one.
+    #[must_use]
+    pub fn selected_by(self) -> Option<&'static str> {
+        match self {
+            Self::Fabric => Some(keys::FABRIC),
+            Self::Gang => Some(keys::GANG),
+            Self::MeshTraffic => Some(keys::MESH_TRAFFIC),
+            Self::MeshHold | Self::MeshNative | Self::Checkpoint | Self::TerminationManaged => None,
         }
     }
 }

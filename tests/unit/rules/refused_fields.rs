@@ -123,7 +123,7 @@ fn checkpoint(annotations: &Value, container: &Value) -> Value {
     "/metadata/labels/trainmesh.dev~1fabric"
 )]
 #[case::profile_of_the_namespace(
-    Scenario::labels(json!({"trainmesh.dev/fabric": "hgx-rails"})), labeled("a", "b"), "UnknownFabric", "/spec"
+    Scenario::labels(json!({"trainmesh.dev/fabric": "hgx-rails"})), labeled("a", "b"), "UnknownFabric", "/metadata/namespace"
 )]
 #[case::missing_checkpoint_input(
     Scenario::default(), checkpoint(&json!({MTBF: "264d"}), &json!({})), "CheckpointInputMissing",

@@ -29,16 +29,14 @@ mod suggestion;
 mod target;
 mod volumes;
 
-use std::iter;
-
-use super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
+use super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::config::ProfileEntry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
 use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
-use crate::mutate::{Plan, Reason, Verdict};
+use crate::mutate::{Plan, Reason};
 use crate::rule::Note;
 use planner::{Conflict, Planner};
 use selection::{Selection, select};
@@ -51,15 +49,6 @@ const TCP: &str = "tcp";
 const MAX_CONFLICTS: usize = 8;
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
-    let mut decision = decide_profile(context, plan);
-    if decision.verdict == Verdict::Refused && context.pod.label(keys::FABRIC).is_some() {
-        let fields = iter::once(&mut decision.field).chain(decision.notes.iter_mut().map(|note| &mut note.field));
-        fields.filter(|field| field.is_none()).for_each(|field| *field = Some(label_pointer(keys::FABRIC)));
-    }
-    decision
-}
-
-fn decide_profile(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
         return RuleDecision::skipped(Reason::IstioAuxNamespace);
     }

@@ -37,7 +37,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         GangChoice::Unset => return RuleDecision::skipped(Reason::GangNotSelected),
         GangChoice::OptedOut => return RuleDecision::skipped(Reason::GangOptedOut),
         GangChoice::Mode(mode) => mode,
-        GangChoice::Unknown(name) => return refuse_unknown_mode(context, name),
+        GangChoice::Unknown(name) => return refuse_unknown_mode(name),
     };
     let Some(member) = gang_member(context.pod) else { return RuleDecision::skipped(Reason::NotInGang) };
     let mode = match resolve(context, selected) {
@@ -50,7 +50,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     }
 }
 
-fn refuse_unknown_mode(context: &RuleContext<'_>, name: &str) -> RuleDecision {
+fn refuse_unknown_mode(name: &str) -> RuleDecision {
     let warning = format!("gang: label {} has the unknown value {name:?}", keys::GANG);
     let (problem, warning) = match nearest(name, GangMode::names()) {
         Some(near) => {
@@ -59,9 +59,7 @@ fn refuse_unknown_mode(context: &RuleContext<'_>, name: &str) -> RuleDecision {
         }
         None => (format!("{name:?}: expected {}", one_of(GangMode::names())), warning),
     };
-    let mut decision = RuleDecision::refused(Reason::UnknownGangMode, problem, warning);
-    decision.field = context.pod.label(keys::GANG).map(|_| label_pointer(keys::GANG));
-    decision
+    RuleDecision::refused(Reason::UnknownGangMode, problem, warning)
 }
 
 /// Returns the mode that `auto` stands for.

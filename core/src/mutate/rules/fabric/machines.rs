@@ -10,7 +10,6 @@ use crate::config::Profile;
 use crate::config::profile::MachinePattern;
 use crate::hint::nearest;
 use crate::keys;
-use crate::mutate::plan::spec_path;
 use crate::mutate::rules::RuleContext;
 use crate::pod::Pod;
 use crate::pod::machines::without_prefix;
@@ -112,12 +111,5 @@ fn describe(pod: Pod<'_>, profile: &Profile, machine: &str, suitable: Option<&Pr
             format!("{near}select another fabric, or configure a profile for it (examples/fabric has more)")
         }
     };
-    Conflict::new(format!("the profile is not for {machine}"), fix).at(selector_field(pod))
-}
-
-/// Returns the JSON pointer of the node selector by which `pod` selects a machine, if it does not use affinity.
-fn selector_field(pod: Pod<'_>) -> Option<String> {
-    let selector = pod.spec()?.get("nodeSelector")?;
-    let key = keys::MACHINES.into_iter().chain(keys::KARPENTER_MACHINE).find(|key| selector.get(key).is_some())?;
-    Some(spec_path(["nodeSelector", key]).to_string())
+    Conflict::new(format!("the profile is not for {machine}"), fix).at(pod.machine_pointer(machine))
 }

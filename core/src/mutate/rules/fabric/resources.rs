@@ -3,7 +3,7 @@
 
 use super::claimed::{provided_adapters, shared_accelerators};
 use super::machines::{allows_machines, selected_machines};
-use super::planner::{Planner, Problem, ResourceDemand};
+use super::planner::{Conflict, Planner, Problem, ResourceDemand};
 use super::target::{TargetContainer, Uncertainty, requests, resource_path};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::fabric::{is_size, machine_devices};
@@ -62,9 +62,9 @@ fn device_counts(
             if ratio.is_err() && !allows_machines(planner.pod, planner.profile) {
                 return None;
             }
-            per_gpu(planner, name, |name, gpus| {
+            per_gpu(planner, name, |target, gpus| {
                 let ratio = ratio.clone()?;
-                ratio.devices_for(gpus).map(cap).ok_or_else(|| not_whole(ratio, name, gpus))
+                ratio.devices_for(gpus).map(cap).ok_or_else(|| of_accelerators(target, not_whole(ratio, name, gpus)))
             })
         }
     }
@@ -75,7 +75,7 @@ fn device_counts(
 fn per_gpu(
     planner: &mut Planner<'_>,
     name: &str,
-    devices_for: impl Fn(&str, u64) -> Result<u64, Problem>,
+    devices_for: impl Fn(&TargetContainer<'_>, u64) -> Result<u64, Conflict>,
 ) -> Option<Vec<u64>> {
     let count = |(index, target): (usize, &TargetContainer<'_>)| {
         let gpus = match (&target.uncertainty, target.gpus.exact()) {
@@ -83,18 +83,24 @@ fn per_gpu(
             (uncertainty, _) => Err(unknown_accelerators(name, &uncertainty.clone().unwrap_or_default())),
         };
         let gpus = gpus.and_then(|gpus| shared_accelerators(planner, index).map_or(Ok(gpus), Err));
-        let devices = gpus.and_then(|gpus| devices_for(name, gpus));
+        let gpus = gpus.map_err(|problem| of_accelerators(target, problem));
+        let devices = gpus.and_then(|gpus| devices_for(target, gpus));
         // The number is only required where devices are added.
         let provided = || target.requested(name).or_else(|| Some(provided_adapters(planner, target)?.count));
         devices.or_else(|problem| provided().ok_or(problem))
     };
     match planner.targets.iter().enumerate().map(count).collect() {
         Ok(counts) => Some(counts),
-        Err((problem, fix)) => {
-            planner.add_conflict(problem, fix);
+        Err(conflict) => {
+            planner.conflicts.push(conflict);
             None
         }
     }
+}
+
+/// Returns the conflict with the number of accelerators of `target`, which it requests or claims.
+fn of_accelerators(target: &TargetContainer<'_>, (problem, fix): Problem) -> Conflict {
+    Conflict::new(problem, fix).at(Some(target.path(["resources"]).to_string()))
 }
 
 fn unknown_accelerators(name: &str, cause: &Uncertainty) -> Problem {
@@ -106,7 +112,7 @@ fn not_whole(ratio: Ratio, name: &str, gpus: u64) -> Problem {
 }
 
 /// Returns the ratio, if it is the same for all machines that the pod may run on.
-fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<Ratio, Problem> {
+fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<Ratio, Conflict> {
     let ratios = match ratios {
         Ratios::Fixed(ratio) => return Ok(*ratio),
         Ratios::ByInstanceType(ratios) => ratios,
@@ -114,7 +120,9 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
     let machines = selected_machines(planner.pod, planner.profile);
     let Some(first) = machines.first() else {
         let problem = format!("{name} depends on the instance type");
-        return Err((problem, "add a nodeSelector for node.kubernetes.io/instance-type".into()));
+        let conflict = Conflict::new(problem, "add a nodeSelector for node.kubernetes.io/instance-type");
+        // The pod may select a part of it.
+        return Err(conflict.at(planner.pod.machine_pointer("")));
     };
     let ratio_of = |machine: &str| {
         let family = machine.split_once('.').filter(|(_, size)| is_size(size)).map_or(machine, |(family, _)| family);
@@ -124,14 +132,16 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
         let known: Vec<&str> = ratios.keys().map(String::as_str).collect();
         // A known machine is not misspelled: it has no adapters.
         let near = nearest(machine, &known).or_else(|| of_family(machine, &known));
-        unknown_machine(name, machine, near.filter(|_| machine_devices(machine).is_none()))
+        let (problem, fix) = unknown_machine(name, machine, near.filter(|_| machine_devices(machine).is_none()));
+        Conflict::new(problem, fix).at(planner.pod.machine_pointer(machine))
     };
     let Some(ratio) = ratio_of(first) else { return Err(unknown_machine(first)) };
     match machines.iter().find(|machine| ratio_of(machine) != Some(ratio)) {
         None => Ok(ratio),
         Some(other) if ratio_of(other).is_none() => Err(unknown_machine(other)),
         Some(other) => {
-            Err((format!("{name} differs between {first} and {other}"), "add a nodeSelector for one of them".into()))
+            let problem = format!("{name} differs between {first} and {other}");
+            Err(Conflict::new(problem, "add a nodeSelector for one of them").at(planner.pod.machine_pointer(other)))
         }
     }
 }

@@ -53,9 +53,7 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
                 .map_or_else(|| format!("expected {}", one_of(known)), |near| format!("did you mean {near}?"));
             let problem = format!("{unknown:?}: {fix}");
             let warning = format!("mesh.traffic: label {} is {problem}", keys::MESH_TRAFFIC);
-            let mut decision = RuleDecision::refused(Reason::UnknownTrafficMode, problem, warning);
-            decision.field = context.pod.label(keys::MESH_TRAFFIC).map(|_| label_pointer(keys::MESH_TRAFFIC));
-            decision
+            RuleDecision::refused(Reason::UnknownTrafficMode, problem, warning)
         }
         Ok(Traffic::Leave) if labeled.is_some() => left(LEFT_BY_LABEL),
         Ok(Traffic::Leave) if of_profile.is_some() => left(LEFT_BY_PROFILE),
