@@ -4,7 +4,6 @@ mod causes;
 mod decide;
 mod difference;
 mod duplicates;
-mod hints;
 mod invalid_field;
 mod invalid_quantity;
 mod live;
@@ -23,6 +22,7 @@ mod summary;
 mod training;
 mod unknown_fields;
 mod unknown_kind;
+mod walk;
 mod webhook_trace;
 
 use std::mem;

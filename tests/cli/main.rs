@@ -40,6 +40,7 @@ mod locations;
 mod manifest_text;
 mod many_documents;
 mod mesh_checks;
+mod misplaced_labels;
 mod namespace_labels;
 mod nccl_table;
 mod no_cluster;

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::InvalidField;
+use super::walk::{Next, is_pod_template, visit_objects};
 use crate::step::Step;
 
 /// Maximum number of messages. More only repeat the same mistake.
@@ -13,53 +14,33 @@ const MAX_MESSAGES: usize = 20;
 /// of the templates of other objects.
 pub(super) fn messages(object: &Value, templates: bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    collect(object, templates, &mut Vec::new(), &mut found);
+    visit_objects(object, &mut Vec::new(), &mut |path, fields| {
+        if is_pod_template(fields) {
+            return Next::After;
+        }
+        for map in ["labels", "annotations"] {
+            let entries = fields.get("metadata").and_then(|metadata| metadata.get(map)?.as_object());
+            let invalid = entries.into_iter().flat_map(Map::iter).filter(|(_, value)| !is_string(value));
+            for (key, value) in invalid.take(MAX_MESSAGES.saturating_sub(found.len())) {
+                let steps = [Step::Key("metadata"), Step::Key(map), Step::Key(key)];
+                found.push(message(&[path, &steps].concat(), value));
+            }
+        }
+        if templates && found.len() < MAX_MESSAGES { Next::Inside } else { Next::Stop }
+    });
     found
 }
 
-/// Collects the values in the metadata of `value`, and in that of the objects in it. The depth of a document is limited.
-fn collect<'a>(value: &'a Value, templates: bool, path: &mut Vec<Step<'a>>, found: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(fields) => {
-            let is_pod_template = fields.get("spec").and_then(|spec| spec.get("containers")).is_some();
-            if is_pod_template {
-                return;
-            }
-            for map in ["labels", "annotations"] {
-                let entries = fields.get("metadata").and_then(|metadata| metadata.get(map)?.as_object());
-                path.extend([Step::Key("metadata"), Step::Key(map)]);
-                for (key, value) in entries.into_iter().flat_map(Map::iter) {
-                    path.push(Step::Key(key));
-                    found.extend(message(path, value).filter(|_| found.len() < MAX_MESSAGES));
-                    path.pop();
-                }
-                path.truncate(path.len() - 2);
-            }
-            for (key, item) in fields.iter().filter(|(key, _)| templates && *key != "status") {
-                path.push(Step::Key(key));
-                collect(item, templates, path, found);
-                path.pop();
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                path.push(Step::Index(index));
-                collect(item, templates, path, found);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
+/// Returns true for a value that the apiserver reads as a string: null is an empty one.
+fn is_string(value: &Value) -> bool {
+    value.is_string() || value.is_null()
 }
 
-/// Returns the path of `value` and a message, if it is not a string. The apiserver reads null as an empty string.
-fn message(path: &[Step<'_>], value: &Value) -> Option<(String, String)> {
-    if value.is_string() || value.is_null() {
-        return None;
-    }
+/// Returns the path of `value`, which is not a string, and a message.
+fn message(path: &[Step<'_>], value: &Value) -> (String, String) {
     let InvalidField { path, found, expected, .. } = InvalidField::new(path, value, "a string");
     let quotes = if value.is_object() || value.is_array() { "" } else { "; quote it" };
     let message =
         format!("{}: the apiserver rejects {found}: expected {expected}{quotes}", path.trim_start_matches('.'));
-    Some((path, message))
+    (path, message)
 }

@@ -3,24 +3,36 @@
 
 use serde_json::{Map, Value};
 
-use super::{PodReport, hints};
+use super::PodReport;
+use super::walk::{Next, is_pod_template, joined, visit_objects};
 use crate::config::{CheckId, Fabric};
 use crate::gang::key;
 use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
 use crate::manifest::{Document, DocumentWarning};
 use crate::own_keys::{Location, fabric_problem, pod_map, problem};
+use crate::step::Step;
 
 /// A label or annotation outside the pod templates.
-struct Entry<'manifest> {
-    /// Path of its map, as `kubectl explain` writes it.
-    path: String,
+struct Entry<'a> {
+    /// Path of its map.
+    path: Vec<Step<'a>>,
     /// `labels` or `annotations`.
     map: &'static str,
-    key: &'manifest str,
-    value: &'manifest Value,
+    key: &'a str,
+    value: &'a Value,
 }
 
+/// A pod template of the document.
+struct Template<'a> {
+    path: Vec<Step<'a>>,
+    fields: &'a Map<String, Value>,
+    /// True for a clique of Grove, which contains the labels and annotations of its pods itself.
+    is_clique: bool,
+}
+
+/// Maximum number of entries that are compared with the pods.
+const MAX_ENTRIES: usize = 1_000;
 /// Maximum number of warnings. More only repeat the same mistake.
 const MAX_WARNINGS: usize = 20;
 
@@ -28,8 +40,8 @@ const MAX_WARNINGS: usize = 20;
 const ISTIO_PREFIXES: [&str; 4] =
     ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG, keys::DATAPLANE_MODE];
 
-/// Returns a warning of FP045 or TR006 for each label and annotation on `document` that none of its pods gets. `kind` is the
-/// kind of the document, and `reports` contains its pods.
+/// Returns a warning of FP045 or TR006 for each label and annotation on `document` that only some or none of its pods get. `kind` is
+/// the kind of the document, and `reports` contains its pods.
 pub(super) fn warnings(
     document: &Document,
     kind: &str,
@@ -38,61 +50,81 @@ pub(super) fn warnings(
     fabric: &Fabric,
 ) -> Vec<DocumentWarning> {
     let settings = &fabric.lint;
-    let mut entries = Vec::new();
-    if kind != "Pod" {
-        collect(&document.value, "", &mut entries);
-    }
     // An operator that is not known may copy keys that it does not own.
     let is_generic = reports.iter().any(|report| report.generic);
     let is_reported = |entry: &Entry<'_>| settings.warns(entry.check()) && (entry.check() == OWN_KEYS || !is_generic);
-    entries.retain(|entry| is_reported(entry) && !reports.iter().any(|report| has_entry(&report.original, entry)));
-    entries.truncate(MAX_WARNINGS);
-    let templates = hints::templates(&document.value);
+    let mut found = if kind == "Pod" { Vec::new() } else { entries(&document.value) };
+    found.retain(is_reported);
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let templates = templates(&document.value);
     let name = super::name_of(document);
+    let without_effect = found.into_iter().filter(|entry| !entry.has_effect(&templates, reports));
     let warning = |entry: Entry<'_>| {
-        let check = entry.check();
-        let Entry { ref path, map, key, .. } = entry;
-        let target = pod_map(key).unwrap_or(map);
+        let (check, path, key) = (entry.check(), joined(&entry.path), entry.key);
         let misspelled = entry.problem_in_pods(fabric).map(|problem| format!("; {problem}")).unwrap_or_default();
-        let verb = if target == map {
-            "move it to".to_owned()
-        } else {
-            format!("set the {} in", target.trim_end_matches('s'))
-        };
-        let fix = match templates.as_slice() {
-            [] => "set it on the pod template of its runtime, or by a patch of the runtime".to_owned(),
-            [template] => format!("{verb} {template}.metadata.{target}"),
-            [first, ..] => format!("{verb} {first}.metadata.{target} (and of the other pod templates)"),
-        };
+        let fix = entry.fix(&templates);
         let message = format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}{misspelled}");
         DocumentWarning::at(document, document.path_position(&format!("{path}[{key}]")), check.code(), message)
     };
-    entries.into_iter().map(warning).collect()
+    without_effect.take(MAX_WARNINGS).map(warning).collect()
 }
 
-/// Collects the entries in `value`, except those of pod templates. The depth of a document is limited.
-fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry<'manifest>>) {
-    match value {
-        Value::Object(fields) => {
-            let is_pod_template = fields.get("spec").and_then(|spec| spec.get("containers")).is_some();
-            if is_pod_template {
-                return;
-            }
-            for map in ["labels", "annotations"] {
-                let entries = fields.get(map).and_then(Value::as_object).into_iter().flat_map(Map::iter);
-                let of_pods = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX) || is_foreign(key));
-                found.extend(of_pods.map(|(key, value)| Entry { path: format!("{path}.{map}"), map, key, value }));
-            }
-            for (key, item) in fields.iter().filter(|(key, _)| *key != "status") {
-                collect(item, &format!("{path}.{key}"), found);
-            }
+/// Returns the entries of `object`, except those of pod templates.
+fn entries(object: &Value) -> Vec<Entry<'_>> {
+    let mut found = Vec::new();
+    visit_objects(object, &mut Vec::new(), &mut |path, fields| {
+        if Template::new(path, fields).is_some() {
+            return Next::After;
         }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                collect(item, &format!("{path}[{index}]"), found);
-            }
+        for map in ["labels", "annotations"] {
+            let entries = fields.get(map).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+            let of_pods = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX) || is_foreign(key));
+            found.extend(of_pods.take(MAX_ENTRIES).map(|(key, value)| {
+                let path = [path, &[Step::Key(map)]].concat();
+                Entry { path, map, key, value }
+            }));
         }
-        _ => {}
+        if found.len() < MAX_ENTRIES { Next::Inside } else { Next::Stop }
+    });
+    found
+}
+
+/// Returns the pod templates of `object`.
+fn templates(object: &Value) -> Vec<Template<'_>> {
+    let mut found = Vec::new();
+    visit_objects(object, &mut Vec::new(), &mut |path, fields| match Template::new(path, fields) {
+        Some(template) => {
+            found.push(template);
+            Next::After
+        }
+        None => Next::Inside,
+    });
+    found
+}
+
+impl<'a> Template<'a> {
+    /// Returns the template that an object with `fields` is; `None` if it is none.
+    fn new(path: &[Step<'a>], fields: &'a Map<String, Value>) -> Option<Self> {
+        let is_clique = fields.get("spec").and_then(|spec| spec.get("podSpec")?.get("containers")).is_some();
+        if !is_clique && !is_pod_template(fields) {
+            return None;
+        }
+        Some(Self { path: path.to_vec(), fields, is_clique })
+    }
+
+    /// Returns true if the pods of the template have `entry`.
+    fn has(&self, entry: &Entry<'_>) -> bool {
+        let owner =
+            if self.is_clique { Some(self.fields) } else { self.fields.get("metadata").and_then(Value::as_object) };
+        owner.and_then(|owner| owner.get(entry.map)?.get(entry.key)) == Some(entry.value)
+    }
+
+    /// Returns the path of the labels and annotations of the pods.
+    fn metadata_path(&self) -> String {
+        let path = joined(&self.path);
+        if self.is_clique { path } else { format!("{path}.metadata") }
     }
 }
 
@@ -101,7 +133,7 @@ fn is_foreign(key: &str) -> bool {
     ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || key::OF_PODS.contains(&key)
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
     fn check(&self) -> CheckId {
         if self.key.starts_with(keys::OWN_PREFIX) { OWN_KEYS } else { MISPLACED_KEYS }
     }
@@ -117,10 +149,55 @@ impl Entry<'_> {
         let unknown_profile = (self.key == keys::FABRIC).then(|| fabric_problem(value, &fabric.profiles)).flatten();
         unknown_profile.or_else(|| problem(location, self.key, value))
     }
-}
 
-/// Returns true if `pod` has `entry`, which the operator copies, and it has an effect there.
-fn has_entry(pod: &Value, entry: &Entry<'_>) -> bool {
-    pod_map(entry.key).is_none_or(|map| map == entry.map)
-        && pod.get("metadata").and_then(|metadata| metadata.get(entry.map)?.get(entry.key)) == Some(entry.value)
+    /// Returns the path of the object that the entry is about, which contains its map or its metadata.
+    fn owner(&self) -> &[Step<'a>] {
+        match self.path.as_slice() {
+            [owner @ .., Step::Key("metadata"), _] | [owner @ .., _] => owner,
+            [] => &[],
+        }
+    }
+
+    /// Returns true if the pods below the owner have the entry, from their templates or because an operator copies it, and it has an
+    /// effect there. A job of which only some pods have it is the mistake that is hard to see.
+    fn has_effect(&self, templates: &[Template<'_>], reports: &[PodReport]) -> bool {
+        if pod_map(self.key).is_some_and(|map| map != self.map) {
+            return false;
+        }
+        let below = || templates.iter().filter(|template| template.path.starts_with(self.owner()));
+        let is_whole = matches!(self.owner(), [] | [Step::Key("spec")]);
+        let expected = match below().count() {
+            // The templates are in a runtime. A patch may change those of one role.
+            0 if !is_whole => 1,
+            0 => reports.len(),
+            count => count.min(reports.len()),
+        };
+        let has_entry = |report: &&PodReport| {
+            let metadata = report.original.get("metadata");
+            metadata.and_then(|metadata| metadata.get(self.map)?.get(self.key)) == Some(self.value)
+        };
+        below().next().is_some() && below().all(|template| template.has(self))
+            || reports.iter().filter(has_entry).count() >= expected.max(1)
+    }
+
+    /// Returns how to give the pods the entry.
+    fn fix(&self, templates: &[Template<'_>]) -> String {
+        let target = pod_map(self.key).unwrap_or(self.map);
+        let verb = if target == self.map {
+            "move it to".to_owned()
+        } else {
+            format!("set the {} in", target.trim_end_matches('s'))
+        };
+        let lacking = |template: &&Template<'_>| template.path.starts_with(self.owner()) && !template.has(self);
+        let mut lacking = templates.iter().filter(lacking);
+        let (first, is_only) = match lacking.next() {
+            Some(first) => (first, lacking.next().is_none()),
+            None => match templates.first() {
+                Some(first) => (first, templates.len() == 1),
+                None => return "set it on the pod template of its runtime, or by a patch of the runtime".to_owned(),
+            },
+        };
+        let others = if is_only { "" } else { " (and of the other pod templates)" };
+        format!("{verb} {}.{target}{others}", first.metadata_path())
+    }
 }

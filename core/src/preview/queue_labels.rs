@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::walk::{Next, joined, visit_objects};
 use crate::config::LintSettings;
 use crate::gang::kueue_integration;
 use crate::json;
@@ -35,8 +36,6 @@ pub(super) fn warnings(
     }
     let (owner, target) = if is_cron_job { ("Jobs", ".spec.jobTemplate") } else { (kind, "") };
     let name = super::name_of(document);
-    let mut paths = Vec::new();
-    collect(&document.value, "", &mut paths);
     let warning = |path: String| {
         let message = format!(
             "{kind} {namespace}/{name}: {KUEUE_QUEUE} has no effect in {path} with Kueue's integration {integration}, which reads the \
@@ -45,26 +44,18 @@ pub(super) fn warnings(
         let position = document.path_position(&format!("{path}[{KUEUE_QUEUE}]"));
         DocumentWarning::at(document, position, MISPLACED_KEYS.code(), message)
     };
-    paths.into_iter().take(MAX_WARNINGS).map(warning).collect()
+    queued(&document.value).into_iter().map(warning).collect()
 }
 
-/// Collects the paths of the labels in `value` that contain a queue. The depth of a document is limited.
-fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            let queue = fields.get("metadata").and_then(|metadata| metadata.get("labels")?.get(KUEUE_QUEUE)?.as_str());
-            if queue.is_some_and(|queue| !queue.is_empty()) {
-                found.push(format!("{path}.metadata.labels"));
-            }
-            for (key, item) in fields.iter().filter(|(key, _)| *key != "status") {
-                collect(item, &format!("{path}.{key}"), found);
-            }
+/// Returns the paths of the labels in `object` that contain a queue.
+fn queued(object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    visit_objects(object, &mut Vec::new(), &mut |path, fields| {
+        let queue = fields.get("metadata").and_then(|metadata| metadata.get("labels")?.get(KUEUE_QUEUE)?.as_str());
+        if queue.is_some_and(|queue| !queue.is_empty()) {
+            found.push(format!("{}.metadata.labels", joined(path)));
         }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                collect(item, &format!("{path}[{index}]"), found);
-            }
-        }
-        _ => {}
-    }
+        if found.len() < MAX_WARNINGS { Next::Inside } else { Next::Stop }
+    });
+    found
 }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::requests::{self, Request};
-use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, namespace, namespace_of, placeholders};
+use super::walk::has_pod_template;
+use super::{CONTEXT_KINDS, DocumentPreview, Preview, manifest_context, namespace, namespace_of, placeholders};
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
 
@@ -61,7 +62,7 @@ impl Preview {
         if let Some(hint) = hint {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hint}")));
         }
-        if !CONTEXT_KINDS.contains(&kind) && hints::has_pod_template(&document.value) {
+        if !CONTEXT_KINDS.contains(&kind) && has_pod_template(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
         }
         if let Some(Request { path, resource }) = requests::outside_templates(&document.value) {
