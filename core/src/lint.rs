@@ -46,6 +46,7 @@ mod startup;
 mod table;
 mod training;
 mod tuning;
+mod unused_labels;
 mod values;
 mod volumes;
 mod workload_manifest;
@@ -155,10 +156,13 @@ pub(crate) fn unknown_claims(input: &LintInput<'_>, settings: &LintSettings) -> 
     run_alone(UNKNOWN_CLAIMS, settings, |findings| claims::check_unknown(input, findings))
 }
 
-/// Runs the parts of FP031 and FP033 that compare the roles of a manifest.
-pub(crate) fn different_roles(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
-    let checks: [(CheckId, InputCheck); 2] =
-        [(MIXED_FABRICS, job::compare_roles), (MIXED_MACHINES, placement::compare_roles)];
+/// Runs the parts of FP031, FP033 and FP045 that depend on all roles of a manifest.
+pub(crate) fn of_all_roles(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
+    let checks: [(CheckId, InputCheck); 3] = [
+        (MIXED_FABRICS, job::compare_roles),
+        (MIXED_MACHINES, placement::compare_roles),
+        (OWN_KEYS, unused_labels::check),
+    ];
     run_for_input(checks, input, settings)
 }
 

@@ -51,3 +51,4 @@ mod runtime;
 mod terminal;
 mod tls_errors;
 mod unknown_fields;
+mod unused_labels;

@@ -48,6 +48,8 @@ pub struct JobContext {
     pub(super) mutual_roles: Vec<MutualRole>,
     /// Roles whose pods start together with others.
     pub(super) joint_roles: BTreeSet<String>,
+    /// Number of roles that can be in a gang, as far as their kind shows; `None` if the decisions about them are unknown.
+    pub(super) gang_roles: Option<usize>,
     /// Queue of Kueue that the workload names.
     pub(super) queue: Option<KueueQueue>,
 }

@@ -6,6 +6,7 @@ use json_patch::jsonptr::PointerBuf;
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use super::unused_labels;
 use crate::config::{Profiles, Traffic};
 use crate::finding::Severity;
 use crate::hint::nearest;
@@ -60,6 +61,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
         injection: input.injection,
     };
     check(input.original, input.labels, scope, findings);
+    unused_labels::check(input, findings);
 }
 
 /// Runs FP045 without a [`CheckContext`].

@@ -4,6 +4,7 @@ use super::JobContext;
 use super::deviation::{Deviation, MAX_COMPARED};
 use super::role_requests::{RoleRequests, other_machines, without_adapter};
 use super::run_order::RunOrder;
+use super::unused_labels::is_gang_impossible;
 use crate::finding::Severity;
 use crate::keys;
 use crate::names::join_names;
@@ -57,7 +58,9 @@ impl JobContext {
         // A profile adds the adapters to the roles without them.
         let order = RunOrder::new(roles.iter().map(|role| (role.name, role.follows)));
         let deviation = if has_profile { deviation(roles, &order) } else { without_adapter(&named, &order) };
-        Self { deviation, other_machines: other_machines(&named, &order), ..self }
+        let in_gang = roles.iter().filter(|role| !role.rules.iter().any(is_gang_impossible));
+        let gang_roles = Some(in_gang.count());
+        Self { deviation, other_machines: other_machines(&named, &order), gang_roles, ..self }
     }
 }
 

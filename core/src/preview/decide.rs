@@ -10,8 +10,8 @@ use crate::finding::{self, Finding};
 use crate::gang::{GangView, GangWorkload};
 use crate::json;
 use crate::lint::{
-    DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PatchedRole, QUOTA, UNKNOWN_CLAIMS, different_roles,
-    lint_selected, mesh_findings, unknown_claims,
+    DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PatchedRole, QUOTA, UNKNOWN_CLAIMS, lint_selected,
+    mesh_findings, of_all_roles, unknown_claims,
 };
 use crate::mutate::{Outcome, Reason, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::{Pod, predict_injection};
@@ -103,7 +103,7 @@ impl Preview {
         job.with_mesh(patched.iter().copied(), facts.mesh).with_traffic(patched.into_iter(), facts.mesh)
     }
 
-    /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those that compare its
+    /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those that depend on all its
     /// roles, and those about the mesh and the quota. Also that about pods that opt out.
     pub(super) fn lint_in_job(
         &self,
@@ -115,9 +115,10 @@ impl Preview {
     ) {
         let (snapshot, settings) = (self.snapshot(namespace, Mode::Enabled, role.replicas), &self.config.fabric.lint);
         let input = lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot);
-        let input = LintInput { job: Some(job), role: Some(&role.name), rules: &outcome.rules, ..input };
+        let (generic, name) = (role.generic, Some(role.name.as_str()));
+        let input = LintInput { job: Some(job), role: name, rules: &outcome.rules, generic, ..input };
         let mut findings = mesh_findings(&input, settings);
-        findings.extend(different_roles(&input, settings));
+        findings.extend(of_all_roles(&input, settings));
         // Without a patch, nothing is outside the quota.
         if !outcome.patch.is_empty() {
             findings.extend(lint_selected(&input, settings, |check| check == QUOTA));

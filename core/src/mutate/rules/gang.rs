@@ -19,7 +19,7 @@ use crate::mutate::plan::spec_path;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{GangChoice, Plan, Reason};
 use crate::pod::Pod;
-use crate::workload::PodIdentity;
+use crate::workload::{self, PodIdentity};
 
 /// Kinds whose pods KAI's podgrouper puts into one group (NVIDIA/KAI-scheduler 0.20.1, `pkg/podgrouper`). It puts each
 /// pod of a Job into a group of its own, and gives groups of `JobSets` and `TrainJobs` a minimum of 1.
@@ -39,7 +39,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         GangChoice::Mode(mode) => mode,
         GangChoice::Unknown(name) => return refuse_unknown_mode(name),
     };
-    let Some(member) = gang_member(context.pod) else { return RuleDecision::skipped(Reason::NotInGang) };
+    let Some(member) = gang_member(context.pod) else { return not_in_gang(context.pod) };
     let mode = match resolve(context, selected) {
         Ok(mode) => mode,
         Err(decision) => return *decision,
@@ -48,6 +48,14 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         Ok(decision) => decision,
         Err(decision) => *decision,
     }
+}
+
+/// Skips a pod of no gang.
+fn not_in_gang(pod: Pod<'_>) -> RuleDecision {
+    let decision = RuleDecision::skipped(Reason::NotInGang);
+    let is_of_job =
+        workload::identify(pod).is_some_and(|member| (member.kind.group, member.kind.kind) == ("batch", "Job"));
+    if is_of_job { decision.with_detail("set completionMode: Indexed in its Job") } else { decision }
 }
 
 fn refuse_unknown_mode(name: &str) -> RuleDecision {
