@@ -33,7 +33,7 @@ pub mod lint;
 pub mod manifest;
 pub mod mesh_objects;
 pub mod mutate;
-mod names;
+pub mod names;
 pub mod objects;
 pub mod own_keys;
 pub mod pod;

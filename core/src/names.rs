@@ -6,7 +6,8 @@ use std::fmt::Display;
 const MAX_NAMES: usize = 4;
 
 /// Joins names for a sentence: the first ones, and the number of the others.
-pub(crate) fn join_names(names: impl IntoIterator<Item = impl Display>) -> String {
+#[must_use]
+pub fn join_names(names: impl IntoIterator<Item = impl Display>) -> String {
     join_up_to(MAX_NAMES, names)
 }
 

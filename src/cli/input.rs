@@ -21,7 +21,7 @@ use trainmesh_core::keys;
 use trainmesh_core::labels;
 use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable, placeholder_advice};
 use trainmesh_core::pod::Pod;
-use trainmesh_core::preview::{CONTEXT_KINDS, ErrorPosition, ManifestContext, PodReport, Preview};
+use trainmesh_core::preview::{CONTEXT_KINDS, ErrorPosition, GENERIC_NOTE, ManifestContext, PodReport, Preview};
 use trainmesh_core::workload::RenderError;
 
 /// Manifests and their context.
@@ -109,6 +109,16 @@ impl InputArguments {
         let own = Pod::new(&report.original).label(keys::FABRIC).filter(|own| *own != fabric)?;
         let kind = &report.kind;
         Some(format!("{kind}: --fabric {fabric} has no effect on pods with their own label {}={own}", keys::FABRIC))
+    }
+
+    /// Returns the notes about pods, which `reports` contains, on which the findings and counts depend.
+    pub(super) fn notes(&self, reports: &[PodReport]) -> Vec<String> {
+        let generic = reports.iter().find(|report| report.generic);
+        let generic = generic.map(|report| format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
+        let assumed = |report: &PodReport| Some(format!("{}: {}", report.kind, report.assumed_runtime.as_ref()?));
+        let assumed = reports.iter().find_map(assumed);
+        let overridden = reports.iter().find_map(|report| self.overridden_fabric(report));
+        [generic, assumed, overridden].into_iter().flatten().collect()
     }
 
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports

@@ -19,7 +19,7 @@ use super::{Status, colored_stdout, config, json_stdout, print_error, print_note
 use crate::manifest::Inputs;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
-use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview, locate};
+use trainmesh_core::preview::{DocumentPreview, PodReport, Preview, locate};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::style;
 use trainmesh_core::workload::SOLE_ROLE;
@@ -143,7 +143,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             let premise = premise(preview.context(), false);
             let premise = Printable(premise.text(!lint_report.assumed.is_empty())).to_string();
             let (out, layout, dim) = (&mut colored_stdout(ColorChoice::Auto), stdout_layout(), style::DIM);
-            writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&premise, 0, 4))?;
+            if !premise.is_empty() {
+                writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&premise, 0, 4))?;
+            }
             let print = if arguments.summary { summary::print } else { text::print };
             print(out, &lint_report, layout)?;
         }
@@ -153,6 +155,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             // A code review tool reads the file; the person who runs the command sees whether it found anything.
             print_note(stderr, format_args!("{}", summary::Counts(&lint_report)));
         }
+    }
+    if !matches!(arguments.output, Format::Json)
+        && let Some(note) = premise::missing_namespaces(preview.context(), false, &lint_report.assumed)
+    {
+        print_note(stderr, format_args!("{note}"));
     }
     lint_report.skipped.print(arguments.verbose, stderr);
     if lint_report.pods == 0 && lint_report.errors.is_empty() {
@@ -181,13 +188,7 @@ fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut 
             Ok((document, DocumentPreview::Pods { reports, notes: _, warnings })) => {
                 lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
-                let generic = reports.iter().find(|report| report.generic);
-                let generic = generic.map(|report| format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
-                let assumed =
-                    |report: &PodReport| Some(format!("{}: {}", report.kind, report.assumed_runtime.as_ref()?));
-                let assumed = reports.iter().find_map(assumed);
-                let overridden = reports.iter().find_map(|report| arguments.input.overridden_fabric(report));
-                for note in [generic, assumed, overridden].into_iter().flatten() {
+                for note in arguments.input.notes(&reports) {
                     lint_report.notes.add(note, &document.source, document.line);
                 }
                 for report in &reports {

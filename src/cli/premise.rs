@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::print_warning;
 use trainmesh_core::keys;
+use trainmesh_core::names::join_names;
 use trainmesh_core::preview::{ManifestContext, Preview};
 use trainmesh_core::render::Premise;
 
@@ -23,12 +24,15 @@ pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> Premise 
         let known = format!("namespace labels: {} (--namespace-labels){added}", without_added(labels));
         return Premise { known, assumed: None };
     }
-    let (from, missing) = if from_cluster {
-        ("the cluster's", "namespaces that do not exist")
-    } else {
-        ("those of the input's Namespaces", "other namespaces")
-    };
     let assumed = without_added(context.assumed_labels());
+    let (from, missing) = match (from_cluster, context.has_namespaces()) {
+        (true, _) => ("the cluster's", "namespaces that do not exist"),
+        (false, true) => ("those of the input's Namespaces", "other namespaces"),
+        (false, false) => {
+            let assumed = format!("namespace labels: assumed, because the input has no Namespace: {assumed}{added}");
+            return Premise { known: String::new(), assumed: Some(assumed) };
+        }
+    };
     Premise {
         known: format!("namespace labels: {from}{added}"),
         assumed: Some(format!("namespace labels: {from}; assumed for {missing}: {assumed}{added}")),
@@ -53,6 +57,22 @@ pub(super) fn record(context: &ManifestContext, namespace: &str, assumed: &mut A
     if context.is_assumed(namespace) && !assumed.contains_key(namespace) {
         assumed.insert(namespace.to_owned(), context.assumed_labels().clone());
     }
+}
+
+/// Returns a note that names the namespaces with assumed labels, if the labels of others are known: the name of one may be misspelled, or
+/// its Namespace missing in the input.
+pub(super) fn missing_namespaces(
+    context: &ManifestContext,
+    from_cluster: bool,
+    assumed: &AssumedLabels,
+) -> Option<String> {
+    let cause = match (from_cluster, context.has_namespaces()) {
+        _ if assumed.is_empty() => return None,
+        (true, _) => "which the cluster does not have",
+        (false, true) => "which have no Namespace in the input, unlike others",
+        (false, false) => return None,
+    };
+    Some(format!("labels are assumed for {}, {cause}", join_names(assumed.keys())))
 }
 
 /// Lists labels as `--namespace-labels` takes them.

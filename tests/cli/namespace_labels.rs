@@ -36,7 +36,7 @@ fn unknown_values_are_counted_alike(#[case] label: &str) {
 #[rstest]
 #[case::fabric(
     &["--fabric", "tcp"],
-    "namespace labels: those of the input's Namespaces; assumed for other namespaces: \
+    "namespace labels: assumed, because the input has no Namespace: \
      istio-injection=enabled,trainmesh.dev/inject=enabled; trainmesh.dev/fabric=tcp for all (--fabric)"
 )]
 #[case::both(
@@ -125,6 +125,42 @@ fn assumed_labels_are_shown_if_they_apply(#[case] command: &[&str]) {
         assert_eq!(output.matches(assumed).count(), count, "{run:#?}");
         assert!(output.contains("namespace labels: those of the input's Namespaces"), "{run:#?}");
     }
+}
+
+/// A misspelled namespace of a job switches everything off that the labels of its Namespace select.
+#[rstest]
+#[case::preview(&["preview"], true)]
+#[case::yaml(&["preview", "-o", "yaml"], true)]
+#[case::summary(&["preview", "--summary"], true)]
+#[case::lint(&["lint"], true)]
+#[case::lint_summary(&["lint", "--summary"], true)]
+#[case::sarif(&["lint", "-o", "sarif"], true)]
+#[case::json(&["preview", "-o", "json"], false)]
+#[case::all_assumed(&["preview", "--namespace-labels", "a=b"], false)]
+fn namespaces_with_assumed_labels_are_named(#[case] command: &[&str], #[case] is_named: bool) {
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n";
+    let others: Vec<String> = ["e", "b", "c", "a", "d"]
+        .iter()
+        .map(|name| format!("---\n{}", POD.replace("{name: a}", &format!("{{name: a, namespace: {name}}}"))))
+        .collect();
+    let input = format!("{POD}{}{namespace}", others.concat());
+    let run = trainmesh(&[command, &["-f", "-"]].concat(), &input);
+    let note =
+        "note: labels are assumed for a, b, c, d and 1 more, which have no Namespace in the input, unlike others\n";
+    assert_eq!(run.stderr.contains(note), is_named, "{run:#?}");
+    // Without a Namespace, the labels of all are assumed.
+    let run = trainmesh(&[command, &["-f", "-"]].concat(), &input.replace(namespace, ""));
+    assert!(!run.stderr.contains("labels are assumed for"), "{run:#?}");
+    assert!(!run.stdout.contains("input's Namespaces") && !run.stderr.contains("input's Namespaces"), "{run:#?}");
+}
+
+/// Without pods, no labels apply.
+#[rstest]
+#[case::lint(&["lint"])]
+#[case::preview(&["preview", "--summary"])]
+fn an_input_without_pods_has_no_premise(#[case] command: &[&str]) {
+    let run = trainmesh(&[command, &["-f", "-"]].concat(), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    assert!(!format!("{}{}", run.stdout, run.stderr).contains("namespace labels"), "{run:#?}");
 }
 
 /// Without the mode `direct`, no rule reads the annotation.

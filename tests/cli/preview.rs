@@ -172,10 +172,10 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["preview", "-f", "-"],
     POD,
     0,
-    &["namespace labels: those of the input's Namespaces; assumed for other namespaces: istio-injection=enabled,trainmesh.dev/inject=enabled\n\n"],
+    &["namespace labels: assumed, because the input has no Namespace: istio-injection=enabled,trainmesh.dev/inject=enabled\n\n"],
     ""
 )]
-#[case::premise_as_a_note(&["preview", "-f", "-", "-o", "yaml", "-v"], POD, 0, &["kind: Pod"], "note: namespace labels: those of the input's")]
+#[case::premise_as_a_note(&["preview", "-f", "-", "-o", "yaml", "-v"], POD, 0, &["kind: Pod"], "note: namespace labels: assumed, because the input has no Namespace: ")]
 #[case::premise_of_a_flag(&["preview", "-f", "-", "--namespace-labels", "a=b"], POD, 0, &["namespace labels: a=b (--namespace-labels)\n"], "")]
 #[case::premise_of_several_flags(
     &["preview", "-f", "-", "--namespace-labels", "a=b", "--namespace-labels", "c=d,a=e"],
@@ -259,4 +259,14 @@ fn kustomizations_are_rendered_by_the_users_tool(
     let (actual, text) = run_with_tools(command, tools, "");
     assert_eq!(actual, Some(code), "{text}");
     assert!(text.contains(expected), "{text}");
+}
+
+/// A summary shows no pods, so that only notes on which its counts depend matter.
+#[rstest]
+#[case::pods(&["-o", "diff"], true)]
+#[case::counts(&["--summary"], false)]
+fn notes_about_pods_are_printed_with_the_pods(#[case] output: &[&str], #[case] is_printed: bool) {
+    let run =
+        trainmesh(&[&["preview", "-f", "examples/rayjob.yaml", "-f", "examples/trainjob.yaml"], output].concat(), "");
+    assert_eq!(run.stderr.contains("random suffix"), is_printed, "{run:#?}");
 }

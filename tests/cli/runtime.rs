@@ -65,7 +65,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::assumed_by_lint("lint -f -", JOB, 0, &["roles: 1;"], NOTE)]
 #[case::assumed_in_a_summary_of_lint("lint -f - --summary", JOB, 0, &["roles: 1;"], NOTE)]
 #[case::assumed_in_a_summary("preview -f - --summary", JOB, 0, &["1 role"], NOTE)]
-#[case::labels_assumed_in_a_summary("preview -f - --summary", JOB, 0, &["1 role"], "note: namespace labels: those of the input's Namespaces; assumed for")]
+#[case::labels_assumed_in_a_summary("preview -f - --summary", JOB, 0, &["1 role"], "note: namespace labels: assumed, because the input has no Namespace: ")]
 #[case::another_version("preview -f - -o yaml --runtime v2.1", JOB, 0, &["image: pytorch/pytorch:2.7.1-"], "as Kubeflow Trainer v2.1 installs it")]
 #[case::file("preview -f - -o yaml --runtime own.json", JOB, 0, &["image: own:1\n"], "")]
 #[case::file_for_lint("lint -f - --runtime own.json", JOB, 0, &["roles: 1;"], "")]

@@ -184,6 +184,12 @@ impl ManifestContext {
         self.namespaces.keys().filter(is_replaced).map(String::as_str).collect()
     }
 
+    /// Returns true if the labels of some namespace are those of its Namespace in the input.
+    #[must_use]
+    pub fn has_namespaces(&self) -> bool {
+        self.override_labels.is_none() && !self.namespaces.is_empty()
+    }
+
     /// Returns the `ComputeDomains` of `namespace` in the input.
     #[must_use]
     pub fn compute_domains(&self, namespace: &str) -> &[ComputeDomain] {

@@ -3,7 +3,7 @@
 /// Where the labels of namespaces are from, for people.
 #[derive(Clone, Debug, Default)]
 pub struct Premise {
-    /// Text for namespaces whose labels are known.
+    /// Text for namespaces whose labels are known; empty if there are none.
     pub known: String,
     /// Text for all namespaces, if those with unknown labels are assumed to have some.
     pub assumed: Option<String>,

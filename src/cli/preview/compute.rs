@@ -81,11 +81,16 @@ impl Computation<'_> {
         self,
         document: &Document,
         mut reports: Vec<PodReport>,
-        mut notes: Vec<String>,
+        notes: Vec<String>,
         warnings: Vec<DocumentWarning>,
     ) -> Workload {
         let Self { arguments, is_compared, .. } = self;
-        notes.extend(reports.iter().find_map(|report| arguments.input.overridden_fabric(report)));
+        let notes = if arguments.summary {
+            arguments.input.notes(&reports)
+        } else {
+            let overridden = reports.iter().find_map(|report| arguments.input.overridden_fabric(report));
+            notes.into_iter().chain(overridden).collect()
+        };
         let roles = reports.iter().map(|report| report.role.clone()).collect();
         if let Some(role) = &arguments.role {
             reports.retain(|report| report.role == *role);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
 use super::super::notes::Notes;
-use super::super::output::Printer;
+use super::super::output::{Format, Printer};
 use super::super::premise::{self, AssumedLabels, premise, warn_about_labels};
 use super::super::progress::Progress;
 use super::super::skipped_files::SkippedFiles;
@@ -104,9 +104,16 @@ pub(super) fn show(
     drop(progress);
     shown.require_role(arguments.role.as_deref())?;
     if arguments.summary || arguments.verbose && !arguments.output.is_text() {
-        print_note(stderr, format_args!("{}", premise.text(!shown.assumed.is_empty())));
+        let text = premise.text(!shown.assumed.is_empty());
+        if !text.is_empty() {
+            print_note(stderr, format_args!("{text}"));
+        }
     }
     shown.finish(arguments, printer)?;
+    let missing = premise::missing_namespaces(preview.context(), live.is_some(), &shown.assumed);
+    if let Some(note) = missing.filter(|_| arguments.output != Format::Json) {
+        print_note(stderr, format_args!("{note}"));
+    }
     shown.skipped.print(arguments.verbose, stderr);
     shown.print_notes(stderr);
     shown.causes.print(stderr);

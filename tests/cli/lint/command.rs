@@ -108,7 +108,7 @@ fn manifest_with(id: &str) -> String {
     &["FP045   W          1          1       ", "\n\nroles: 1; E: 0, W: 1, I: 0\n"],
     ""
 )]
-#[case::summary_without_findings(&["lint", "-f", "-", "--summary"], &manifest_with(""), 0, &["assumed for other namespaces", "\n\nroles: 1; E: 0, W: 0, I: 0\n"], "")]
+#[case::summary_without_findings(&["lint", "-f", "-", "--summary"], &manifest_with(""), 0, &["assumed, because the input has no Namespace", "\n\nroles: 1; E: 0, W: 0, I: 0\n"], "")]
 #[case::summary_as_json(&["lint", "-f", "-", "--summary", "-o", "json"], "", 2, &[], "cannot be used with")]
 #[case::sarif_counts(&["lint", "-f", "-", "-o", "sarif"], JOB, 1, &["sarif-2.1.0"], "note: roles: 1; E: 1, W: 1, I: 2")]
 #[case::invalid_namespace(&["lint", "-f", "-", "-n", "Bad NS"], "", 2, &[], "not a valid name of a namespace")]
@@ -142,7 +142,7 @@ fn manifest_with(id: &str) -> String {
     &["FP046 W fabric is refused: FabricContradicted: ", "stdin:9 /spec/containers/0/env/0\n"],
     ""
 )]
-#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]
+#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed, because the input has no Namespace: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]
 #[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and Gloo", "W: 2, I: 1"], "")]
 #[case::labels_of_the_input_are_replaced(&["lint", "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP005 E"], "warning: --namespace-labels replaces the labels of Namespace default in the input: leave it out to use them\n")]
 #[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and Gloo"], "")]
