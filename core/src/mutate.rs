@@ -116,7 +116,7 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
         None => patch,
         Some(failure) => {
             outcome::refuse_applied(&mut rules, failure);
-            warnings.push(format!("patch withheld: {}", chain(failure)));
+            warnings.push(format!("{WITHHELD}{}", chain(failure)));
             Patch::default()
         }
     };
@@ -135,6 +135,9 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
     };
     (outcome, patched)
 }
+
+/// Start of the warning about a patch that is not sent.
+pub(crate) const WITHHELD: &str = "patch withheld: ";
 
 /// Runs every rule on `pod` without building or verifying a patch.
 #[must_use]

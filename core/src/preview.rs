@@ -46,7 +46,7 @@ use crate::dra::ClaimFacts;
 use crate::finding;
 use crate::gang::{Creator, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::json;
-use crate::lint::{self, unknown_fields};
+use crate::lint::unknown_fields;
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
@@ -161,6 +161,11 @@ impl Preview {
         let manifest = Manifest { raw: &document.value, namespace, runtimes };
         let roles = (workload_kind.render)(&manifest)?;
         let gang = workload_of(workload_kind, &manifest, &roles);
+        // A minimum of the wrong type is an error also where no gang mode reads it.
+        let shape = workload_kind.gang.shape.filter(|_| !matches!(gang, Some(Ok(_))));
+        if let Some(Err(error @ RenderError::Invalid { .. })) = shape.map(|shape| shape(&manifest)) {
+            return Err(error);
+        }
         let note = (workload_kind.fidelity == Fidelity::Documented).then(|| {
             format!("{kind}: the pods contain the fields that the operator is documented to set; it may set more")
         });
@@ -206,13 +211,13 @@ impl Preview {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
             }
             self.lint_in_job(&role, &patched, &namespace, &job, &mut outcome);
-            let removed = lint::warnings(&self.locate_in_namespace(&namespace, &mut outcome.findings));
-            outcome.warnings.retain(|warning| !removed.contains(warning));
+            let namespace_findings = self.locate_in_namespace(&namespace, &mut outcome.findings);
             finding::sort(&mut outcome.findings);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));
             let report = PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job));
-            let mut report = PodReport { labels_assumed: self.context.is_assumed(&namespace), ..report };
+            let labels_assumed = self.context.is_assumed(&namespace);
+            let mut report = PodReport { labels_assumed, namespace_findings, ..report };
             self.locate_rules_in_namespace(&mut report);
             report
         });

@@ -98,7 +98,7 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 )]
 #[case::invalid_pod(
     &job("", "", "        env: [{name: A, value: 5}]\n"), &[],
-    &[("refused", "NotAPod"), ("unknown", "invalid .spec.containers[0].env[0].value is 5"), ("warning", "patch withheld")]
+    &[("refused", "stdin:11: Job default/a: invalid .spec.containers[0].env[0].value is 5"), ("unknown", "invalid .spec.containers[0].env[0].value is 5"), ("warning", "patch withheld")]
 )]
 #[case::misspelled_gpus(
     &job("", "", "        resources: {limits: {nvidia.com/gpus: 8}}\n"), &["--fabric", "eks-efa"],
@@ -149,7 +149,7 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 )]
 #[case::unknown_label_of_an_invalid_pod(
     &job("", "", "        env: [{name: A, value: 5}]\n").replace("  template:\n", "  template:\n    metadata: {labels: {trainmesh.dev/injct: a}}\n"), &[],
-    &[("refused", "NotAPod"), ("unknown", "FP045: label trainmesh.dev/injct"), ("unknown", "env[0].value is 5"), ("warning", "FP045")]
+    &[("refused", "env[0].value is 5"), ("unknown", "FP045: label trainmesh.dev/injct"), ("unknown", "env[0].value is 5"), ("warning", "FP045")]
 )]
 #[case::misplaced_label(
     &job("", "", "").replace("name: a}", "name: a, labels: {trainmesh.dev/inject: disabled}}"), &[],
@@ -251,13 +251,49 @@ fn refusals_have_a_line_and_a_field(
     let fields: Vec<&serde_json::Value> =
         rules.iter().filter(|rule| rule["outcome"] == "refused").map(|rule| &rule["field"]).collect();
     assert_eq!(fields, [field], "{json:#}");
-    let run = run(&["preview", "--summary", "--fail-on", "refused,warning"]);
-    for cause in [
-        "refused: {}: Job default/a: fabric FabricContradicted",
-        "warning: {}: Job default/a: fabric eks-efa not applied",
-    ] {
-        let cause = cause.replace("{}", position);
-        assert!(run.stderr.contains(&format!("failed: {cause}")), "{run:#?}");
+    for (condition, cause) in [("refused", "fabric FabricContradicted"), ("warning", "fabric eks-efa not applied")] {
+        let run = run(&["preview", "--summary", "--fail-on", condition]);
+        assert!(run.stderr.contains(&format!("failed: {condition}: {position}: Job default/a: {cause}")), "{run:#?}");
+    }
+}
+
+/// Each cause is named once, with the same condition, whatever the order of the flag.
+#[rstest]
+#[case::invalid_pod(
+    &job("", "", "        env: [{name: A, value: 5}]\n"), "", &["refused", "unknown", "warning"],
+    &["unknown: stdin:11: Job default/a: invalid .spec.containers[0].env[0].value is 5: expected a string; quote it"]
+)]
+#[case::unquoted_label(
+    &job("", "", "").replace("  template:\n", "  template:\n    metadata: {labels: {a: true}}\n"), "", &["refused", "unknown"],
+    &["unknown: stdin:6: Job default/a: invalid .metadata.labels.a is true: expected a string; quote it"]
+)]
+#[case::invalid_pod_that_is_refused(
+    &job("", "", "        env: [{name: A, value: 5}]\n"), "", &["refused"],
+    &["refused: stdin:11: Job default/a: invalid .spec.containers[0].env[0].value is 5: expected a string; quote it"]
+)]
+#[case::unknown_profile(
+    &job("", "", ""), "eks-efaa", &["unknown", "refused", "warning"],
+    &["unknown: stdin:5: Job default/a: fabric UnknownFabric"]
+)]
+#[case::refused_profile(
+    &job("", "", "        resources: {limits: {nvidia.com/gpu: 8}}\n"), "eks-efa", &["refused", "warning"],
+    &["refused: stdin:6: Job default/a: fabric FabricContradicted", "warning: stdin:9: Job default/a: FP013"]
+)]
+fn a_cause_is_named_once(
+    #[case] manifest: &str,
+    #[case] profile: &str,
+    #[case] conditions: &[&str],
+    #[case] expected: &[&str],
+) {
+    let fabric = format!("istio-injection=enabled,trainmesh.dev/inject=enabled,trainmesh.dev/fabric={profile}");
+    let labels: &[&str] = if profile.is_empty() { &[] } else { &["--namespace-labels", &fabric] };
+    let reverse: Vec<&str> = conditions.iter().rev().copied().collect();
+    for order in [conditions.join(","), reverse.join(",")] {
+        let run = trainmesh(&[&["preview", "-f", "-", "--summary", "--fail-on", &order], labels].concat(), manifest);
+        let causes: Vec<&str> = run.stderr.lines().filter_map(|line| line.strip_prefix("failed: ")).collect();
+        let is_expected = |(cause, start): (&&str, &&str)| cause.starts_with(start);
+        assert_eq!(causes.len(), expected.len(), "{order}: {run:#?}");
+        assert!(causes.iter().zip(expected).all(is_expected), "{order}: {run:#?}");
     }
 }
 

@@ -4,9 +4,9 @@
 use super::PodReport;
 use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
-use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, is_of_findings};
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS};
 use crate::manifest::DocumentWarning;
-use crate::mutate::{Reason, RuleOutcome, Verdict, is_consequence};
+use crate::mutate::{Reason, RuleOutcome, Verdict, WITHHELD, is_consequence};
 use crate::preview::InvalidField;
 use crate::workload::SOLE_ROLE;
 
@@ -64,7 +64,15 @@ impl Condition {
     pub fn causes(self, report: &PodReport) -> Vec<Cause<'_>> {
         match self {
             Self::Changed => report.changed.then_some(Cause::Patch(&report.rules)).into_iter().collect(),
-            Self::Refused => rules(report, |rule| rule.outcome == Verdict::Refused).collect(),
+            Self::Refused => {
+                // The fields are the cause for which all rules are refused.
+                let is_of_fields = |rule: &RuleOutcome| rule.reason == Reason::NotAPod && !report.invalid.is_empty();
+                let refused = || rules(report, |rule| rule.outcome == Verdict::Refused);
+                let has_fields = refused().any(|cause| matches!(cause, Cause::Rule(rule) if is_of_fields(rule)));
+                let fields = report.invalid.iter().filter(|_| has_fields).map(Cause::Invalid);
+                let others = refused().filter(|cause| !matches!(cause, Cause::Rule(rule) if is_of_fields(rule)));
+                fields.chain(others).collect()
+            }
             Self::Unknown => {
                 let invalid = report.invalid.iter().map(Cause::Invalid);
                 let is_cause = |finding: &Finding| UNKNOWN.iter().any(|check| check.code() == finding.code);
@@ -72,7 +80,7 @@ impl Condition {
             }
             Self::Warning => {
                 // The webhook returns some of the findings, which the report has with their lines.
-                let is_own = |warning: &&String| !is_consequence(warning) && !is_of_findings(warning, &report.lint);
+                let is_own = |warning: &&String| !is_consequence(warning) && !report.has_finding(warning);
                 let own = report.warnings.iter().filter(is_own);
                 let is_cause = |finding: &Finding| finding.severity <= Severity::Warning;
                 own.map(|warning| Cause::Warning(warning)).chain(findings(report, is_cause)).collect()
@@ -96,6 +104,18 @@ impl Cause<'_> {
     #[must_use]
     pub fn is_of_namespace(self) -> bool {
         matches!(self, Self::Finding(finding) if finding.subject == NAMESPACE_FIELD)
+    }
+
+    /// Returns true if the cause, one in `report`, is a rule or an invalid field of which `other` is the warning.
+    #[must_use]
+    pub fn includes(self, other: Cause<'_>, report: &PodReport) -> bool {
+        match (self, other) {
+            (Self::Invalid(_), Cause::Warning(warning)) => warning.starts_with(WITHHELD),
+            (Self::Rule(rule), Cause::Warning(warning)) => {
+                refused_rule(report, warning).is_some_and(|refused| refused.rule == rule.rule)
+            }
+            _ => false,
+        }
     }
 
     /// Describes the cause in `report` in one line: file and line, role, rule, reason.
@@ -135,14 +155,18 @@ fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator
     causes.filter(move |finding| !is_invalid(finding)).map(Cause::Finding)
 }
 
-/// Returns the position of a warning: that of the refused rule whose name it starts with.
+/// Returns the position of a warning: that of its refused rule.
 fn warning_position<'a>(report: &'a PodReport, warning: &str) -> Position<'a> {
+    refused_rule(report, warning).map_or(WORKLOAD, |rule| report.rule_position(rule.rule))
+}
+
+/// Returns the refused rule whose name `warning` starts with.
+fn refused_rule<'a>(report: &'a PodReport, warning: &str) -> Option<&'a RuleOutcome> {
     let is_cause = |rule: &&RuleOutcome| {
         let rest = warning.strip_prefix(rule.rule.name());
         rule.outcome == Verdict::Refused && rest.is_some_and(|rest| rest.starts_with([':', ' ']))
     };
-    let cause = report.rules.iter().find(is_cause);
-    cause.map_or(WORKLOAD, |rule| report.rule_position(rule.rule))
+    report.rules.iter().find(is_cause)
 }
 
 /// Returns true if a pod selects a profile or mode that does not exist.

@@ -96,6 +96,7 @@ impl Preview {
             rules: outcome.rules,
             warnings,
             rule_positions: Vec::new(),
+            namespace_findings: Vec::new(),
             labels_assumed: false,
             invalid: Vec::new(),
             lint: outcome.findings,

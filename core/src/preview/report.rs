@@ -12,7 +12,7 @@ use super::origins::{FieldPosition, PodOrigin};
 use super::{InvalidField, WebhookTrace};
 use crate::accounting::JobAccount;
 use crate::finding::Finding;
-use crate::lint::JobContext;
+use crate::lint::{JobContext, is_of_findings};
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict};
 use crate::workload::{AssumedRuntime, RolePod};
@@ -63,6 +63,9 @@ pub struct PodReport {
     /// Lint findings for the patched pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lint: Vec<Finding>,
+    /// Findings about the labels of the namespace that the warnings about its Namespace contain, and not `lint`.
+    #[serde(skip)]
+    pub namespace_findings: Vec<Finding>,
     /// Stock runtime of a `TrainJob` that is assumed, because its own is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_runtime: Option<AssumedRuntime>,
@@ -140,6 +143,7 @@ impl PodReport {
             warnings: outcome.warnings,
             invalid,
             lint: findings,
+            namespace_findings: Vec::new(),
             original: role.pod,
             patch: outcome.patch,
             pod,
@@ -148,6 +152,11 @@ impl PodReport {
             quota: None,
             live: None,
         }
+    }
+
+    /// Returns true if `warning` is one about the findings, which are reported with their lines.
+    pub(crate) fn has_finding(&self, warning: &str) -> bool {
+        [&self.lint, &self.namespace_findings].into_iter().any(|findings| is_of_findings(warning, findings))
     }
 
     /// Returns the file and line of the field that refused rule `rule` is about, if they are not those of the workload.

@@ -111,8 +111,7 @@ pub(super) fn write_warnings(
             format!("{}{}", position(field.source.as_deref().unwrap_or(&report.source), lines), Printable(field));
         writeln!(out, "  {error}invalid{error:#} {}", layout.wrap(&text, 10, INDENT))?;
     }
-    let lint = lint::warnings(&report.lint);
-    for warning in report.warnings.iter().filter(|warning| !lint.contains(warning)) {
+    for warning in report.warnings.iter().filter(|warning| !report.has_finding(warning)) {
         let text = Printable(warning).to_string();
         if is_consequence(warning) {
             writeln!(out, "  note {}", layout.wrap(&text, 7, INDENT))?;

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use super::super::print_cause;
 use trainmesh_core::manifest::DocumentWarning;
-use trainmesh_core::preview::{Condition, PodReport};
+use trainmesh_core::preview::{Cause, Condition, PodReport};
 
 /// Conditions for exit code 1.
 #[derive(Debug, clap::Args)]
@@ -60,14 +60,16 @@ struct NamedCause {
 const MAX_CAUSES: usize = 20;
 
 impl Conditions {
-    /// Returns the conditions of `--fail-on`.
+    /// Returns the conditions of `--fail-on`, the most specific first: a cause of several is named once, whatever their order in the
+    /// flag.
     fn conditions(&self) -> impl Iterator<Item = Condition> {
-        self.fail_on.iter().map(|condition| match condition {
-            FailOn::Changed => Condition::Changed,
-            FailOn::Refused => Condition::Refused,
-            FailOn::Unknown => Condition::Unknown,
-            FailOn::Warning => Condition::Warning,
-        })
+        let all = [
+            (FailOn::Unknown, Condition::Unknown),
+            (FailOn::Refused, Condition::Refused),
+            (FailOn::Warning, Condition::Warning),
+            (FailOn::Changed, Condition::Changed),
+        ];
+        all.into_iter().filter(|(name, _)| self.fail_on.contains(name)).map(|(_, condition)| condition)
     }
 }
 
@@ -77,10 +79,15 @@ impl PodCauses {
         let has_changes = reports.iter().any(|report| report.changed);
         let mut named = Vec::new();
         for report in reports {
-            for condition in conditions.conditions() {
+            let causes = conditions.conditions().flat_map(|condition| {
                 let causes = condition.causes(report).into_iter();
-                named.extend(causes.map(|cause| NamedCause { condition, text: cause.describe(report) }));
-            }
+                causes.map(move |cause| (condition, cause))
+            });
+            let causes: Vec<(Condition, Cause<'_>)> = causes.collect();
+            let is_rule = |warning: Cause<'_>| causes.iter().any(|(_, cause)| cause.includes(warning, report));
+            let distinct = causes.iter().filter(|(_, cause)| !is_rule(*cause));
+            let distinct = distinct.map(|(condition, cause)| (*condition, cause.describe(report)));
+            named.extend(distinct.map(|(condition, text)| NamedCause { condition, text }));
         }
         Self { named, has_changes }
     }
