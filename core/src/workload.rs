@@ -11,6 +11,7 @@ mod created;
 mod examples;
 mod gang;
 pub(crate) mod generic;
+mod group_minimum;
 mod identity;
 mod kinds;
 mod lookup;
@@ -31,6 +32,7 @@ pub use gang::{
     GangRole, GangShape, GangTraits, MemberPort, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource, has_ssh_ranks,
     placement,
 };
+pub(crate) use group_minimum::validate_group;
 pub use identity::PodIdentity;
 pub(crate) use kinds::trainjob::dropped_fields;
 pub use kinds::{KINDS, find, find_other_version, kind_qualifier, kinds_named};

@@ -57,6 +57,11 @@ const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 64 << 20;
 /// Maximum nesting of kustomizations. It bounds a cycle, which kustomize rejects.
 const MAX_DEPTH: usize = 32;
+/// Kind of namespaces.
+const NAMESPACE: &str = "Namespace";
+/// Kinds whose names get no prefix and no suffix (kubernetes-sigs/kustomize,
+/// `api/internal/builtins/PrefixTransformer.go`, `prefixFieldSpecsToSkip`).
+const KEPT_NAMES: [&str; 3] = [NAMESPACE, "CustomResourceDefinition", "APIService"];
 /// Fields of a kustomization that list files and directories with objects.
 const LISTS: [&str; 3] = ["resources", "bases", "components"];
 
@@ -147,7 +152,7 @@ impl KustomizeOrigins {
             document.source = name.clone();
             document.namespace = changes.namespace.as_deref().or_else(|| namespace(&document.value)).map(str::to_owned);
             document.text = document.text.with_value(document.value.take());
-            let final_name = format!("{}{own_name}{}", changes.prefix, changes.suffix);
+            let final_name = changes.name_of(&kind, &own_name);
             let resource = Resource { document, name: own_name };
             self.objects.entry((kind, final_name)).or_default().push(resource);
         }
@@ -161,6 +166,18 @@ impl KustomizeOrigins {
         };
         (self.files, self.bytes) = (files, bytes);
         true
+    }
+}
+
+impl Changes {
+    /// Returns the name that an object of `kind` called `name` gets.
+    fn name_of(&self, kind: &str, name: &str) -> String {
+        match &self.namespace {
+            // Objects are created in the namespace of the kustomization, so that it renames Namespaces.
+            Some(namespace) if kind == NAMESPACE => namespace.clone(),
+            _ if KEPT_NAMES.contains(&kind) => name.to_owned(),
+            _ => format!("{}{name}{}", self.prefix, self.suffix),
+        }
     }
 }
 

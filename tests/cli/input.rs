@@ -381,6 +381,23 @@ fn sarif_names_absolute_paths_relative_to_the_working_directory() {
     assert_eq!(found, [(format!("file://{}", path(&other)), 11)]);
 }
 
+/// kustomize adds neither prefix nor suffix to the names of Namespaces, and gives them the name of its namespace.
+#[rstest]
+#[case::prefix("namePrefix: p-\n", "a")]
+#[case::suffix("nameSuffix: -s\n", "a")]
+#[case::namespace("namePrefix: p-\nnamespace: team\n", "team")]
+fn a_namespace_is_found_in_its_file(#[case] changes: &str, #[case] name: &str) {
+    let namespace =
+        "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  labels:\n    trainmesh.dev/injct: enabled\n";
+    let files = [
+        ("overlays/prod/kustomization.yaml", &*format!("resources: [ns.yaml]\n{changes}")),
+        ("overlays/prod/ns.yaml", namespace),
+        ("rendered.yaml", &*namespace.replace("name: a", &format!("name: {name}"))),
+    ];
+    let found = locations(&run(&files, "lint -k overlays/prod -o sarif"));
+    assert_eq!(found, [("%SRCROOT%/overlays/prod/ns.yaml".to_owned(), 6)]);
+}
+
 /// The labels of a Namespace are named once, not for each pod.
 #[rstest]
 #[case::of_the_input(

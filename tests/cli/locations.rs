@@ -121,3 +121,128 @@ fn refusals_because_of_a_namespace_have_the_line_of_its_label(#[case] label: &st
     let pod = pod("").replace("  namespace: team\n", &format!("  namespace: team\n  labels:\n    {label}\n"));
     check(&format!("{}{pod}", namespace("a: b")), reason, label);
 }
+
+/// `PyTorchJob` with these lines in the replica spec of its master and in its pod.
+fn pytorch_job(replica: &str, pod: &str) -> String {
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata:\n  name: a\nspec:\n  runPolicy:\n    schedulingPolicy:\n      \
+         queue: q\n  pytorchReplicaSpecs:\n    Master:\n{replica}      template:\n        spec:\n{pod}          containers:\n          \
+         - name: pytorch\n            image: i\n"
+    )
+}
+
+/// The restart policy of a replica spec replaces that of its pod template.
+#[rstest]
+#[case::replica("      restartPolicy: Nevr\n", "", "restartPolicy=Nevr", "restartPolicy: Nevr")]
+#[case::both(
+    "      restartPolicy: Nevr\n",
+    "          restartPolicy: Never\n",
+    "restartPolicy=Nevr",
+    "restartPolicy: Nevr"
+)]
+#[case::template_of_both(
+    "      restartPolicy: Nevr\n",
+    "          restartPolicy: Never\n",
+    "restartPolicy: Never of the pod template has no effect: the pods get Nevr",
+    "restartPolicy: Never"
+)]
+#[case::default(
+    "",
+    "          restartPolicy: Always\n",
+    "Always of the pod template has no effect: the pods get OnFailure",
+    "restartPolicy: Always"
+)]
+fn restart_policies_have_their_own_line(
+    #[case] replica: &str,
+    #[case] pod: &str,
+    #[case] part: &str,
+    #[case] expected: &str,
+) {
+    check(&pytorch_job(replica, pod), part, expected);
+}
+
+const MPI_JOB: &str = "\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: a}
+spec:
+  runPolicy:
+    schedulingPolicy:
+      minAvailable: \"5\"
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: l, image: i}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: w, image: i}]}}}
+";
+const VOLCANO_JOB: &str = "\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a}
+spec:
+  minAvailable: 2
+  tasks:
+  - name: w
+    replicas: 2
+    minAvailable: 2
+    template: {spec: {containers: [{name: w, image: i}]}}
+";
+
+/// The apiserver rejects these, whether a gang mode is selected or not.
+#[rstest]
+#[case::kubeflow(&pytorch_job("", "").replace("queue: q", "minAvailable: '5'"), "spec.runPolicy.schedulingPolicy.minAvailable is \"5\": expected", "minAvailable: '5'")]
+#[case::mpi(MPI_JOB, "spec.runPolicy.schedulingPolicy.minAvailable is \"5\": expected", "minAvailable: \"5\"")]
+#[case::volcano(&VOLCANO_JOB.replace("  minAvailable: 2\n  tasks", "  minAvailable: '6'\n  tasks"), "spec.minAvailable is \"6\": expected", "minAvailable: '6'")]
+#[case::volcano_task(&VOLCANO_JOB.replace("    minAvailable: 2", "    minAvailable: '4'"), "spec.tasks[0].minAvailable is \"4\": expected", "minAvailable: '4'")]
+#[case::pod_group(
+    "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: a}\nspec:\n  minMember: '9'\n",
+    "spec.minMember is \"9\": expected",
+    "minMember: '9'"
+)]
+#[case::coscheduling(
+    "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: a}\nspec:\n  minMember: '9'\n",
+    "spec.minMember is \"9\": expected",
+    "minMember: '9'"
+)]
+fn a_quoted_minimum_is_an_error(#[case] input: &str, #[case] part: &str, #[case] expected: &str) {
+    check(input, part, expected);
+    let namespace = trainmesh(&["lint", "-f", "-", "--namespace-labels", ""], input);
+    assert!(namespace.code == Some(2) && namespace.stderr.contains(part), "{namespace:#?}");
+}
+
+/// Options of a command in block style, and entries of the environment.
+#[rstest]
+#[case::option("          - --nnodes=5\n", "", "--nnodes=5", "- --nnodes=5")]
+#[case::separate_value("          - --nnodes\n          - '5'\n", "", "--nnodes=5", "- --nnodes")]
+#[case::script("          - |\n              torchrun --nnodes=5 a.py\n", "", "--nnodes=5", "torchrun --nnodes=5 a.py")]
+#[case::checkpoints(
+    "          - --nnodes=1\n          - --checkpoint-dir=/tmp/ckpt\n",
+    "            volumeMounts: [{name: t, mountPath: /tmp}]\n          volumes: [{name: t, emptyDir: {}}]\n",
+    "--checkpoint-dir at /tmp/ckpt",
+    "- --checkpoint-dir=/tmp/ckpt"
+)]
+fn options_have_the_line_of_their_text(
+    #[case] arguments: &str,
+    #[case] fields: &str,
+    #[case] part: &str,
+    #[case] expected: &str,
+) {
+    let command = format!(
+        "            command:\n            - torchrun\n{}",
+        arguments.replace("          - ", "            - ")
+    );
+    check(&format!("{}{command}{fields}", pytorch_job("", "")), part, expected);
+}
+
+#[test]
+fn variables_of_the_process_group_have_the_line_of_their_entry() {
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: master}\nspec:\n  ports: [{port: 23456}]\n";
+    let env = |address: &str| {
+        format!(
+            "            env:\n            - name: A\n              value: b\n            - name: MASTER_PORT\n              value: '29500'\n            - name: MASTER_ADDR\n              value: {address}\n"
+        )
+    };
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
+               template:\n        spec:\n          restartPolicy: Never\n          containers:\n          - name: a\n            image: i\n";
+    check(&format!("{job}{}{service}", env("master")), "which Service master does not forward", "- name: MASTER_PORT");
+    let service = service.replace("spec:\n", "spec:\n  selector: {a: b}\n");
+    check(&format!("{job}{}{service}", env("master")), "which selects no pod of the job", "- name: MASTER_ADDR");
+}

@@ -16,7 +16,7 @@ pub(super) struct ObjectField {
 impl ObjectField {
     /// Locates the field at `pointer` of the object in `document`.
     pub(super) fn of(document: &Document, pointer: &str) -> Self {
-        let (source, line) = document.object_position(pointer);
+        let (source, line) = document.pointer_position(pointer);
         Self { pointer: pointer.to_owned(), source: source.to_string(), line }
     }
 }

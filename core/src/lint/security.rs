@@ -85,9 +85,10 @@ pub(super) fn host_devices(context: &CheckContext<'_>, findings: &mut FindingSin
 pub(super) fn ulimit_in_init_container(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.containers.iter().filter(|container| container.spec.kind == ContainerKind::Init) {
         let separator = |char: char| !char.is_ascii_alphanumeric() && char != '_';
-        if container.spec.command_line().any(|text| text.split(separator).any(|word| word == "ulimit")) {
+        let sets_limit = |text: &str| text.split(separator).any(|word| word == "ulimit");
+        if let Some(index) = container.spec.command_line().position(sets_limit) {
             let message = format!("{}: ulimit does not apply to other containers", container.display_name());
-            findings.push(container.pointer("/command"), message);
+            findings.push(container.spec.argument_pointer(index), message);
         }
     }
 }

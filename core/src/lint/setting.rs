@@ -129,13 +129,7 @@ impl<'a> ContainerSettings<'a> {
         let pointer = self.container.pointer();
         match self.get(name).map(|setting| setting.origin) {
             Some(Origin::Env(index)) => format!("{pointer}/env/{index}"),
-            Some(Origin::Export(index) | Origin::Mpirun(index)) => {
-                let command = self.container.raw().get("command").and_then(Value::as_array).map_or(0, Vec::len);
-                match index.checked_sub(command) {
-                    None => format!("{pointer}/command/{index}"),
-                    Some(argument) => format!("{pointer}/args/{argument}"),
-                }
-            }
+            Some(Origin::Export(index) | Origin::Mpirun(index)) => self.container.argument_pointer(index),
             Some(Origin::Conf) | None => "/metadata/annotations/trainmesh.dev~1nccl-conf".to_owned(),
         }
     }

@@ -110,20 +110,24 @@ impl Agent<'_> {
 
     /// Returns the JSON pointer of the field that contains the setting `name`.
     fn field(&self, name: &str) -> String {
-        let list = if self.settings.has_flag(&[name]) { command_list(self.container) } else { "env" };
-        format!("{}/{list}", self.container.pointer())
+        let container = self.container;
+        let by_command = |name: &str| Some(container.argument_pointer(Rendezvous::argument(container, name)?));
+        let by_flag = self.settings.has_flag(&[name]).then(|| by_command(name)).flatten();
+        // The endpoint may contain the port.
+        let found = by_flag.or_else(|| container.env_pointer(name)).or_else(|| by_command(service::ENDPOINT));
+        found.unwrap_or_else(|| container.pointer())
     }
-}
-
-/// Returns the list of the container's command in which options are.
-fn command_list(container: Container<'_>) -> &'static str {
-    let has_args = container.raw().get("args").and_then(Value::as_array).is_some_and(|args| !args.is_empty());
-    if has_args { "args" } else { "command" }
 }
 
 /// Returns the words of the container's command; those of scripts end at blanks.
 fn words(container: Container<'_>) -> impl Iterator<Item = &str> {
-    container.command_line().flat_map(str::split_whitespace).take(MAX_WORDS)
+    numbered_words(container).map(|(_, word)| word)
+}
+
+/// Like [`words`], each with the index of its text in the command line.
+fn numbered_words(container: Container<'_>) -> impl Iterator<Item = (usize, &str)> {
+    let texts = container.command_line().enumerate();
+    texts.flat_map(|(index, text)| text.split_whitespace().map(move |word| (index, word))).take(MAX_WORDS)
 }
 
 /// Returns true if the container starts a Python program that neither is nor resembles a launcher.

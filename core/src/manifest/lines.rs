@@ -37,6 +37,9 @@ struct DocumentLines {
     lines: OnceLock<Option<Lines>>,
 }
 
+/// Field of a pod with its restart policy.
+const RESTART_POLICY: &str = "/spec/restartPolicy";
+
 /// A pod template of a document.
 struct Template<'tree> {
     node: Node<'tree>,
@@ -145,7 +148,9 @@ impl Document {
         }
         let templates = templates(object);
         let template = of_role(&templates, role).or(templates.first());
-        let node = template.map_or(object, |template| Part::new(template.node, pod, tokens(pointer)).deepest().node);
+        let replaced = template.and_then(|template| replaced(object, template, pointer));
+        let node = || template.map_or(object, |template| Part::new(template.node, pod, tokens(pointer)).deepest().node);
+        let node = replaced.unwrap_or_else(node);
         Some(self.text.line(node))
     }
 
@@ -154,10 +159,13 @@ impl Document {
     #[must_use]
     pub fn own_pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
         let object = self.object()?;
+        let templates = templates(object);
+        let template = of_role(&templates, role);
+        if let Some(node) = template.and_then(|template| replaced(object, template, pointer)) {
+            return Some(self.text.line(node));
+        }
         let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
-            let templates = templates(object);
-            let template = of_role(&templates, role).map(|template| Part::new(template.node, pod, tokens(pointer)));
-            template.into_iter().collect()
+            template.map(|template| Part::new(template.node, pod, tokens(pointer))).into_iter().collect()
         });
         parts.iter().find_map(|part| part.deepest().own()).map(|node| self.text.line(node))
     }
@@ -243,6 +251,13 @@ fn of_role<'found, 'tree>(templates: &'found [Template<'tree>], role: &str) -> O
         .or_else(|| by_name(|name, role| matches!(name, RoleName::Value(name) if name.eq_ignore_ascii_case(role))))
         .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if name.eq_ignore_ascii_case(role))))
         .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if is_key_of_role(name, role))))
+}
+
+/// Returns the field beside `template` that replaces the field of the pod at `pointer`: replica specs of Kubeflow have a restart policy
+/// of their own.
+fn replaced<'tree>(object: Node<'tree>, template: &Template<'_>, pointer: &str) -> Option<Node<'tree>> {
+    let parent = template.path.strip_suffix(".template").filter(|_| pointer == RESTART_POLICY)?;
+    follow_all(object, parent)?.get("restartPolicy")
 }
 
 /// Adds the pod templates in `node`, which is at `path`, to `found`.

@@ -149,6 +149,25 @@ impl<'a> Container<'a> {
         let lists = ["command", "args"].into_iter().filter_map(move |key| json::get(self.raw, key)?.as_array());
         lists.flatten().filter_map(Value::as_str)
     }
+
+    /// Returns the JSON pointer of the text with this index in [`Self::command_line`], or of the container.
+    #[must_use]
+    pub fn argument_pointer(self, index: usize) -> String {
+        let lists = ["command", "args"].into_iter();
+        let items =
+            lists.flat_map(|list| json::items(self.raw, list).enumerate().map(move |(item, text)| (list, item, text)));
+        let mut texts = items.filter(|(.., text)| text.is_string());
+        let found = texts.nth(index).map(|(list, item, _)| format!("{}/{list}/{item}", self.pointer()));
+        found.unwrap_or_else(|| self.pointer())
+    }
+
+    /// Returns the JSON pointer of the variable `name`, of which the last entry takes effect; `None` if it is not set.
+    #[must_use]
+    pub fn env_pointer(self, name: &str) -> Option<String> {
+        let entries: Vec<&Value> = json::items(self.raw, "env").collect();
+        let index = entries.iter().rposition(|entry| json::text(entry, "name") == Some(name))?;
+        Some(format!("{}/env/{index}", self.pointer()))
+    }
 }
 
 impl<'a> Pod<'a> {

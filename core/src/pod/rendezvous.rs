@@ -122,6 +122,15 @@ impl Rendezvous {
         names.iter().any(|name| self.literals(name).next().is_some())
     }
 
+    /// Returns the index in the command line of `container` of the first text that sets `name` by a flag or an assignment.
+    pub(crate) fn argument(container: Container<'_>, name: &str) -> Option<usize> {
+        let sets = |word: &str| match word.strip_prefix("--") {
+            Some(flag) => is_flag_of(flag.split('=').next().unwrap_or(flag), name),
+            None => assigned(word).is_some_and(|(known, _)| known == name),
+        };
+        container.command_line().position(|text| shell_words(text).take(MAX_WORDS).any(sets))
+    }
+
     /// Returns minimum and maximum of `--nnodes`; `None` if it is not set or not a number.
     pub(crate) fn nodes(&self) -> Option<(u64, u64)> {
         node_range(self.setting("PET_NNODES")?)

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::requests::{self, Request};
 use super::walk::has_pod_template;
 use super::{CONTEXT_KINDS, DocumentPreview, Preview, manifest_context, namespace, namespace_of, placeholders};
+use crate::gang::object::GroupApi;
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
 
@@ -43,6 +44,10 @@ impl Preview {
         if RuntimeReference::from_runtime(&document.value, &self.namespace).is_some() {
             placeholders::reject([(String::new(), &document.value)])?;
         }
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        if kind == "PodGroup" && GroupApi::ALL.into_iter().any(|api| api.group() == group) {
+            workload::validate_group(&document.value)?;
+        }
         if generic::creates_no_pods(api_version, kind) {
             return Ok(DocumentPreview::Skipped(format!("{name} creates no pods")));
         }
@@ -70,7 +75,6 @@ impl Preview {
                 "{name} is not supported: {path} requests {resource} outside a pod template, so that its pods are not shown"
             )));
         }
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
         if RENDERED.contains(&(group, kind)) {
             return Ok(DocumentPreview::Unrendered(format!(
                 "{kind}: the manifests that it installs are not in the input: render them first, for example with helm template"

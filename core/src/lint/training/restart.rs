@@ -31,12 +31,13 @@ pub(crate) fn never_restarted(context: &CheckContext<'_>, findings: &mut Finding
 /// TR006: the restart policy of a pod template, which that of the replica spec replaces.
 pub(crate) fn overridden_policy(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    let Some((_, replica)) = replica_spec(workload, role) else { return };
+    let Some((pointer, replica)) = replica_spec(workload, role) else { return };
     let template = replica.get("template").and_then(|template| json::text(template.get("spec")?, "restartPolicy"));
-    let policy = role.original.restart_policy().to_string();
+    let policy = role.original.spec().and_then(|spec| spec.get("restartPolicy")?.as_str()).unwrap_or_default();
     if let Some(own) = template.filter(|own| *own != policy) {
         let message = format!("restartPolicy: {own} of the pod template has no effect: the pods get {policy}");
-        findings.push("/spec/restartPolicy", message);
+        let field = workload.field(&format!("{pointer}/template/spec/restartPolicy"));
+        findings.push_at(Severity::Warning, field, message);
     }
 }
 

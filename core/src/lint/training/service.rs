@@ -31,10 +31,11 @@ pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>
     for container in role.main_containers() {
         let Some(address) = container.env(ADDRESS) else { continue };
         let Some((name, service)) = workload.objects.service(address, workload.namespace) else { continue };
-        let problem = selection_problem(name, service, workload)
-            .or_else(|| port_problem(name, service, container.env(PORT)?, workload));
-        if let Some(problem) = problem {
-            findings.push(format!("{}/env", container.pointer()), format!("container {}: {problem}", container.name()));
+        let selection = selection_problem(name, service, workload).map(|problem| (ADDRESS, problem));
+        let problem = selection.or_else(|| Some((PORT, port_problem(name, service, container.env(PORT)?, workload)?)));
+        if let Some((variable, problem)) = problem {
+            let field = container.env_pointer(variable).unwrap_or_else(|| container.pointer());
+            findings.push(field, format!("container {}: {problem}", container.name()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{RolePods, WorkloadManifest, command_list, words};
+use super::{RolePods, WorkloadManifest, numbered_words, words};
 use crate::finding::Severity;
 use crate::json;
 use crate::lint::context::CheckContext;
@@ -26,8 +26,17 @@ pub(super) struct CheckpointPath<'a> {
     /// Option, variable or volume that names it.
     pub(super) name: &'a str,
     pub(super) path: &'a str,
-    /// Field of the container with the name.
-    field: &'static str,
+    location: PathLocation,
+}
+
+/// Location in a container that names a directory for checkpoints, with its index there.
+enum PathLocation {
+    /// A mount of a volume.
+    Mount(usize),
+    /// A variable.
+    Variable(usize),
+    /// A text of the command line.
+    Argument(usize),
 }
 
 /// TR003: pods share a claim that only one node, or one pod, can use.
@@ -80,35 +89,50 @@ pub(crate) fn lost_checkpoints(context: &CheckContext<'_>, findings: &mut Findin
             let is_lost = volume.get("emptyDir").is_some() && !is_shared(role.original, container, volume);
             is_lost.then(|| (path, json::text(volume, "name").unwrap_or_default()))
         });
-        if let Some((CheckpointPath { name, path, field }, volume)) = lost {
+        if let Some((CheckpointPath { name, path, location }, volume)) = lost {
             let message = format!(
                 "container {}: {name} at {path} is on volume {volume}, an emptyDir, which is deleted with the pod",
                 container.name()
             );
-            findings.push(format!("{}/{field}", container.pointer()), message);
+            findings.push(location.pointer(container), message);
+        }
+    }
+}
+
+impl PathLocation {
+    /// Returns the JSON pointer of the location in `container`.
+    fn pointer(&self, container: Container<'_>) -> String {
+        match self {
+            Self::Mount(index) => format!("{}/volumeMounts/{index}", container.pointer()),
+            Self::Variable(index) => format!("{}/env/{index}", container.pointer()),
+            Self::Argument(index) => container.argument_pointer(*index),
         }
     }
 }
 
 /// Returns the directories for checkpoints of `container`.
 pub(super) fn checkpoint_paths(container: Container<'_>) -> impl Iterator<Item = CheckpointPath<'_>> {
-    let mounts = json::items(container.raw(), "volumeMounts").filter_map(|mount| {
+    let mounts = json::items(container.raw(), "volumeMounts").enumerate().filter_map(|(index, mount)| {
         let (name, path) = (json::text(mount, "name")?, json::text(mount, "mountPath")?);
         let is_writable = mount.get("readOnly").and_then(Value::as_bool) != Some(true);
         let is_named = names_checkpoints(name) || names_checkpoints(path);
-        (is_writable && is_named).then_some(CheckpointPath { name: "the mount", path, field: "volumeMounts" })
+        (is_writable && is_named).then_some(CheckpointPath {
+            name: "the mount",
+            path,
+            location: PathLocation::Mount(index),
+        })
     });
-    let variables = json::items(container.raw(), "env").filter_map(|entry| {
+    let variables = json::items(container.raw(), "env").enumerate().filter_map(|(index, entry)| {
         let (name, path) = (json::text(entry, "name")?, json::text(entry, "value")?);
-        names_output(name, path).then_some(CheckpointPath { name, path, field: "env" })
+        names_output(name, path).then_some(CheckpointPath { name, path, location: PathLocation::Variable(index) })
     });
-    let options =
-        words(container).zip(words(container).skip(1).map(Some).chain([None])).filter_map(move |(word, next)| {
-            let option = word.strip_prefix("--")?;
-            let (name, path) = option.split_once('=').or_else(|| Some((option, next?)))?;
-            let field = command_list(container);
-            names_output(name, path).then_some(CheckpointPath { name: word.split('=').next()?, path, field })
-        });
+    let next_words = words(container).skip(1).map(Some).chain([None]);
+    let options = numbered_words(container).zip(next_words).filter_map(|((index, word), next)| {
+        let option = word.strip_prefix("--")?;
+        let (name, path) = option.split_once('=').or_else(|| Some((option, next?)))?;
+        let location = PathLocation::Argument(index);
+        names_output(name, path).then_some(CheckpointPath { name: word.split('=').next()?, path, location })
+    });
     mounts.chain(variables).chain(options)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::part::Part;
-use super::{Document, DocumentText, Template, child, follow_all, of_role, templates, tokens, trainjob};
+use super::{Document, DocumentText, Template, child, follow_all, of_role, replaced, templates, tokens, trainjob};
 use crate::yaml::{Lines, Node};
 
 /// Changes of kustomizations to an object of their resources.
@@ -84,26 +84,16 @@ impl Document {
         });
         Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
     }
-
-    /// Returns the file and line of the field at `pointer`, a JSON pointer, of the object itself, or of the closest field around it. A
-    /// patch of a kustomization that contains the field takes precedence over the file of the object.
-    #[must_use]
-    pub fn object_position(&self, pointer: &str) -> (Arc<str>, u64) {
-        let patches = self.overlay.as_deref().map(|overlay| overlay.patches.as_slice()).unwrap_or_default();
-        let in_patch = patches.iter().find_map(|patch| {
-            let object = patch.text.own_object()?;
-            let node = tokens(pointer).try_fold(object, |node, token| child(node, &token))?;
-            Some((Arc::clone(&patch.source), patch.text.line(node)))
-        });
-        in_patch.unwrap_or_else(|| (Arc::clone(&self.source), self.pointer_line(pointer)))
-    }
 }
 
 /// Returns the field of `object` with the same value in `pod`.
 fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
+    let templates = templates(object);
+    let template = of_role_or_only(&templates, role);
+    if let Some(node) = template.and_then(|template| replaced(object, template, pointer)) {
+        return (Some(node.value) == pod.pointer(pointer)).then_some(node);
+    }
     let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
-        let templates = templates(object);
-        let template = of_role_or_only(&templates, role);
         template.map(|template| Part::new(template.node, pod, tokens(pointer))).into_iter().collect()
     });
     parts.iter().find_map(|part| part.deepest().equal())
@@ -125,6 +115,9 @@ fn in_patch<'tree>(
 ) -> Option<Node<'tree>> {
     if trainjob::parts(patch, role, pod, pointer).is_some() {
         return equal(patch, role, pod, pointer);
+    }
+    if let Some(node) = replaced(patch, template?, pointer) {
+        return (Some(node.value) == pod.pointer(pointer)).then_some(node);
     }
     let node = follow_all(patch, &template?.path)?;
     Part::new(node, pod, tokens(pointer)).deepest().equal()

@@ -93,6 +93,8 @@ fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
 
 impl<'a> Task<'a> {
     fn read(index: usize, field: Field<'a>) -> Result<Self, RenderError> {
+        // Only the scheduler uses it.
+        field.get("minAvailable").count()?;
         let name = field.get("name").text()?.map_or_else(|| format!("default{index}"), str::to_owned);
         Ok(Self { name, replicas: field.get("replicas").count()?.unwrap_or(0), field })
     }
