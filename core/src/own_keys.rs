@@ -4,6 +4,8 @@
 //! Kubernetes accepts any key and value, and does not report a misspelled one. Lint, admission warnings and doctor
 //! report it.
 
+mod istio;
+
 use crate::config::{Profiles, Traffic};
 use crate::gang::GangMode;
 use crate::hint::{nearest, one_of};
@@ -43,14 +45,6 @@ const KNOWN: [(&str, &[Location]); 15] = [
     (keys::REFUSED, &[PodAnnotation]),
     (keys::MANAGED, &[PodLabel]),
 ];
-/// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
-const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
-/// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one.
-const POD_INJECTION: [&str; 2] = ["true", "false"];
-/// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
-const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
-/// Labels by which Istio includes a namespace.
-const ISTIO_LABELS: [&str; 2] = [keys::ISTIO_INJECTION, keys::DATAPLANE_MODE];
 /// Start of domains that users take for that of [`keys::OWN_PREFIX`].
 const PROJECT: &str = "trainmesh";
 /// Number of keys in [`KNOWN`] that the message about an unknown one lists. All that users set would not fit in a warning.
@@ -62,8 +56,7 @@ const LISTED: usize = 8;
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else {
-        let value_problem = injection_problem(location, key, value);
-        return value_problem.or_else(|| misspelled_istio_label(location, key)).or_else(|| other_domain(key));
+        return istio::problem(location, key, value).or_else(|| other_domain(key));
     };
     let Some((_, locations)) = KNOWN.iter().find(|(known, _)| *known == key) else {
         return Some(unknown_key(location, key, name));
@@ -107,18 +100,6 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     Some(format!("{key}={} has no effect: {fix}", excerpt(value)))
 }
 
-/// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.
-fn injection_problem(location: Location, key: &str, value: &str) -> Option<String> {
-    let (expected, effect): (&[&str], _) = match (key, location) {
-        (keys::ISTIO_INJECTION, NamespaceLabel) => (&NAMESPACE_INJECTION, "is treated as disabled"),
-        (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect"),
-        (keys::DATAPLANE_MODE, NamespaceLabel | PodLabel) => (&DATAPLANE_MODES, "has no effect"),
-        _ => return None,
-    };
-    let is_valid = expected.contains(&value);
-    (!is_valid).then(|| format!("{key}={} {effect}: {}", excerpt(value), correction(value, expected)))
-}
-
 fn unknown_mode(key: &str, value: &str, expected: &[&str]) -> String {
     format!("{key}={}: unknown mode: {}", excerpt(value), correction(value, expected))
 }
@@ -141,20 +122,18 @@ pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
     Some(format!("{}={}: no fabric profile has this name: {fix}", keys::FABRIC, excerpt(value)))
 }
 
-/// Returns the problem of a known key with another domain, such as `trainmesh.io/fabric`.
+/// Returns the problem of a known key with another domain, such as `trainmesh.io/fabric` or `Trainmesh.dev/fabric`.
 fn other_domain(key: &str) -> Option<String> {
-    let (_, name) = key.strip_prefix(PROJECT)?.split_once('/')?;
-    let (known, _) = KNOWN.iter().find(|(known, _)| known.strip_prefix(keys::OWN_PREFIX) == Some(name))?;
-    Some(format!("{} has no effect: did you mean {known}?", excerpt(key)))
-}
-
-/// Returns the problem of a misspelled label by which Istio includes a namespace.
-fn misspelled_istio_label(location: Location, key: &str) -> Option<String> {
-    if location != NamespaceLabel || !key.starts_with("istio") || ISTIO_LABELS.contains(&key) {
+    let (domain, name) = key.split_once('/')?;
+    let own = keys::OWN_PREFIX.trim_end_matches('/');
+    let is_of_project = domain.get(..PROJECT.len()).is_some_and(|start| start.eq_ignore_ascii_case(PROJECT));
+    if !is_of_project && nearest(domain, &[own]).is_none() {
         return None;
     }
-    let near = nearest(key, &ISTIO_LABELS)?;
-    Some(format!("{} has no effect: did you mean {near}?", excerpt(key)))
+    let is_named =
+        |known: &str| known.strip_prefix(keys::OWN_PREFIX).is_some_and(|known| known.eq_ignore_ascii_case(name));
+    let (known, _) = KNOWN.iter().find(|(known, _)| is_named(known))?;
+    Some(format!("{} has no effect: did you mean {known}?", excerpt(key)))
 }
 
 fn unknown_key(location: Location, key: &str, name: &str) -> String {

@@ -6,6 +6,42 @@ use super::*;
 use crate::config::Configuration;
 
 #[rstest]
+#[case::capital_domain(
+    PodLabel,
+    "Trainmesh.dev/gang",
+    "kai",
+    Some("Trainmesh.dev/gang has no effect: did you mean trainmesh.dev/gang?")
+)]
+#[case::misspelled_domain(
+    PodLabel,
+    "trainmsh.dev/gang",
+    "kai",
+    Some("trainmsh.dev/gang has no effect: did you mean trainmesh.dev/gang?")
+)]
+#[case::other_project(PodLabel, "training.dev/zone", "a", None)]
+#[case::misspelled_istio_annotation(
+    PodAnnotation,
+    "sidecar.istio.io/injct",
+    "false",
+    Some("sidecar.istio.io/injct has no effect: did you mean sidecar.istio.io/inject?")
+)]
+#[case::misspelled_istio_label(
+    PodLabel,
+    "istio.io/dataplane-mod",
+    "none",
+    Some("istio.io/dataplane-mod has no effect: did you mean istio.io/dataplane-mode?")
+)]
+#[case::misspelled_ports(
+    PodAnnotation,
+    "traffic.sidecar.istio.io/excludeInboundPort",
+    "22",
+    Some(
+        "traffic.sidecar.istio.io/excludeInboundPort has no effect: did you mean traffic.sidecar.istio.io/excludeInboundPorts?"
+    )
+)]
+#[case::similar_istio_annotation(PodAnnotation, "traffic.sidecar.istio.io/includeOutboundPorts", "22", None)]
+#[case::other_istio_annotation(PodAnnotation, "sidecar.istio.io/proxyCPULimit", "2", None)]
+#[case::istio_revision(PodLabel, "istio.io/rev", "canary", None)]
 #[case::opt_in(NamespaceLabel, "trainmesh.dev/inject", "enabled", None)]
 #[case::gang_mode(NamespaceLabel, "trainmesh.dev/gang", "koordinator", None)]
 #[case::gang_mode_of_a_pod(PodLabel, "trainmesh.dev/gang", "none", None)]

@@ -1,0 +1,81 @@
+//! Labels and annotations by which Istio injects pods, or redirects their traffic.
+
+use super::Location::{self, NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};
+use super::{correction, excerpt};
+use crate::hint::nearest;
+use crate::keys;
+
+/// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
+const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
+/// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one.
+const POD_INJECTION: [&str; 2] = ["true", "false"];
+/// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
+const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
+/// Labels by which Istio includes a namespace.
+const ISTIO_LABELS: [&str; 2] = [keys::ISTIO_INJECTION, keys::DATAPLANE_MODE];
+/// End of the domains of Istio.
+const ISTIO_DOMAIN: &str = "istio.io/";
+/// Labels by which Istio injects a pod, or redirects its traffic.
+const ISTIO_POD_LABELS: [&str; 3] = [keys::SIDECAR_INJECT, keys::DATAPLANE_MODE, keys::ISTIO_REVISION];
+/// Annotations by which Istio injects a pod, or redirects its traffic (istio/api, `annotation/annotations.yaml`): all of the second
+/// domain, because their names are similar.
+const ISTIO_POD_ANNOTATIONS: [&str; 12] = [
+    keys::SIDECAR_INJECT,
+    keys::NATIVE_SIDECAR,
+    keys::INTERCEPTION_MODE,
+    keys::INCLUDE_INBOUND_PORTS,
+    keys::EXCLUDE_INBOUND_PORTS,
+    keys::INCLUDE_OUTBOUND_RANGES,
+    keys::EXCLUDE_OUTBOUND_RANGES,
+    "traffic.sidecar.istio.io/includeOutboundPorts",
+    keys::EXCLUDE_OUTBOUND_PORTS,
+    keys::EXCLUDE_INTERFACES,
+    "traffic.sidecar.istio.io/kubevirtInterfaces",
+    keys::PROXY_CONFIG,
+];
+
+/// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix.
+pub(super) fn problem(location: Location, key: &str, value: &str) -> Option<String> {
+    let misspelled = || misspelled_namespace_label(location, key).or_else(|| misspelled_pod_key(location, key));
+    injection_problem(location, key, value).or_else(misspelled)
+}
+
+/// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.
+fn injection_problem(location: Location, key: &str, value: &str) -> Option<String> {
+    let (expected, effect): (&[&str], _) = match (key, location) {
+        (keys::ISTIO_INJECTION, NamespaceLabel) => (&NAMESPACE_INJECTION, "is treated as disabled"),
+        (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect"),
+        (keys::DATAPLANE_MODE, NamespaceLabel | PodLabel) => (&DATAPLANE_MODES, "has no effect"),
+        _ => return None,
+    };
+    let is_valid = expected.contains(&value);
+    (!is_valid).then(|| format!("{key}={} {effect}: {}", excerpt(value), correction(value, expected)))
+}
+
+/// Returns the problem of a misspelled label by which Istio includes a namespace.
+fn misspelled_namespace_label(location: Location, key: &str) -> Option<String> {
+    if location != NamespaceLabel || !key.starts_with("istio") || ISTIO_LABELS.contains(&key) {
+        return None;
+    }
+    let near = nearest(key, &ISTIO_LABELS)?;
+    Some(format!("{} has no effect: did you mean {near}?", excerpt(key)))
+}
+
+/// Returns the problem of a misspelled key by which Istio injects a pod, or redirects its traffic.
+fn misspelled_pod_key(location: Location, key: &str) -> Option<String> {
+    let known: &[&str] = match location {
+        PodLabel => &ISTIO_POD_LABELS,
+        PodAnnotation => &ISTIO_POD_ANNOTATIONS,
+        NamespaceLabel | NamespaceAnnotation => return None,
+    };
+    let is_known = ISTIO_POD_LABELS.contains(&key) || ISTIO_POD_ANNOTATIONS.contains(&key);
+    if is_known || !key.contains(ISTIO_DOMAIN) {
+        return None;
+    }
+    // Keys of Istio have long domains in common, which do not make their names similar.
+    let (domain, name) = key.split_once('/')?;
+    let same_domain = known.iter().filter_map(|known| known.split_once('/')).filter(|(known, _)| *known == domain);
+    let names: Vec<&str> = same_domain.map(|(_, name)| name).collect();
+    let near = nearest(name, &names)?;
+    Some(format!("{} has no effect: did you mean {domain}/{near}?", excerpt(key)))
+}
