@@ -29,6 +29,7 @@ mod termination;
 mod tree;
 mod update;
 mod values;
+mod webhook_values;
 mod written_profile;
 
 use serde_json::json;

@@ -24,6 +24,8 @@ const SYSTEM_NAMESPACE: &str = "kube-system";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     namespace: String,
+    /// Other namespaces that the webhook configuration excludes.
+    excluded: Vec<String>,
 }
 
 /// The set of rules that apply to a pod, and whether its patch is sent.
@@ -44,7 +46,7 @@ pub enum Exclusion {
     NamespaceNotOptedIn,
     /// The pod has the label that opts out.
     PodOptedOut,
-    /// The namespace is `kube-system` or the namespace of the installation.
+    /// The namespace is `kube-system`, the namespace of the installation, or one that it excludes.
     ExcludedNamespace,
 }
 
@@ -71,10 +73,17 @@ impl Installation {
         &self.namespace
     }
 
+    /// Also excludes these namespaces: those of the webhook configuration, as far as they are known.
+    #[must_use]
+    pub fn with_excluded(self, excluded: Vec<String>) -> Self {
+        Self { excluded, ..self }
+    }
+
     /// Returns the mode that a namespace opts in to. [`keys::INJECT`], with any value, takes precedence over
     /// [`keys::ISTIO_AUX`].
     pub fn namespace_mode(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, Exclusion> {
-        if namespace == SYSTEM_NAMESPACE || namespace == self.namespace {
+        let is_listed = || self.excluded.iter().any(|excluded| excluded == namespace);
+        if namespace == SYSTEM_NAMESPACE || namespace == self.namespace || is_listed() {
             return Err(Exclusion::ExcludedNamespace);
         }
         match labels.get(keys::INJECT).map(String::as_str) {
@@ -105,7 +114,7 @@ impl Default for Installation {
 
 impl From<String> for Installation {
     fn from(namespace: String) -> Self {
-        Self { namespace }
+        Self { namespace, excluded: Vec::new() }
     }
 }
 
@@ -139,6 +148,7 @@ mod tests {
     #[case::pod_cannot_opt_in("team-a", json!({}), json!({"trainmesh.dev/inject": "enabled"}), Err(Exclusion::NamespaceNotOptedIn))]
     #[case::kube_system("kube-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(Exclusion::ExcludedNamespace))]
     #[case::namespace_of_the_installation("mesh", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(Exclusion::ExcludedNamespace))]
+    #[case::listed("batch", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(Exclusion::ExcludedNamespace))]
     #[case::default_namespace_of_another_installation("trainmesh-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Ok(Mode::Enabled))]
     fn labels_select_the_mode(
         #[case] namespace: &str,
@@ -148,7 +158,7 @@ mod tests {
     ) {
         let labels: BTreeMap<String, String> = serde_json::from_value(labels).unwrap();
         let raw = json!({"metadata": {"labels": pod_labels}});
-        let installation = Installation::from("mesh".to_owned());
+        let installation = Installation::from("mesh".to_owned()).with_excluded(vec!["batch".to_owned()]);
         assert_eq!(installation.pod_mode(Pod::new(&raw), namespace, &labels), expected);
     }
 }

@@ -214,17 +214,49 @@ fn report_undelivered_settings(configuration: &Configuration) {
 /// Loads the configuration at `paths`, several files of Helm values as one, or the embedded configuration if there is no
 /// path. Prints the problems and returns `None` if it is invalid.
 pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Configuration>> {
-    Ok(load_with_texts(paths)?.map(|(configuration, _)| configuration))
+    Ok(load(paths)?.map(|loaded| loaded.configuration))
+}
+
+/// Does the same as [`load_or_default`], and returns the namespaces that Helm values exclude from the webhook. Prints a note about the
+/// conditions of the values that are not evaluated.
+pub(super) fn load_with_exclusions(paths: &[PathBuf]) -> anyhow::Result<Option<(Configuration, Vec<String>)>> {
+    let Some(Loaded { configuration, values, .. }) = load(paths)? else { return Ok(None) };
+    let Some(ValuesFacts { excluded_namespaces, conditions, .. }) = values else {
+        return Ok(Some((configuration, Vec::new())));
+    };
+    if !conditions.is_empty() {
+        let conditions: Vec<String> = conditions.iter().map(|name| format!("webhook.{name}")).collect();
+        print_note(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "the conditions in {} are not evaluated: pods that they exclude are shown as if the webhook changed them",
+                conditions.join(", ")
+            ),
+        );
+    }
+    Ok(Some((configuration, excluded_namespaces)))
 }
 
 /// Does the same as [`load_or_default`], and returns the texts of the files, too.
 pub(super) fn load_with_texts(paths: &[PathBuf]) -> anyhow::Result<Option<(Configuration, Vec<String>)>> {
+    Ok(load(paths)?.map(|Loaded { configuration, texts, .. }| (configuration, texts)))
+}
+
+/// A valid configuration, with its files.
+struct Loaded {
+    configuration: Configuration,
+    texts: Vec<String>,
+    /// Facts about Helm values; `None` for another file, and for the embedded configuration.
+    values: Option<ValuesFacts>,
+}
+
+fn load(paths: &[PathBuf]) -> anyhow::Result<Option<Loaded>> {
     if paths.is_empty() {
-        return Ok(Some((Configuration::embedded(), Vec::new())));
+        return Ok(Some(Loaded { configuration: Configuration::embedded(), texts: Vec::new(), values: None }));
     }
     let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let parsed = parse(&texts).inspect_err(|problems| print_problems_of_files(&names(paths), problems));
-    Ok(parsed.ok().map(|(configuration, _)| (configuration, texts)))
+    Ok(parsed.ok().map(|(configuration, values)| Loaded { configuration, texts, values }))
 }
 
 /// Parses a configuration, or one or more files of Helm values, whose facts are also returned. Each problem has the index of its text.

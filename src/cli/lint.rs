@@ -22,6 +22,7 @@ use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, PodReport, Preview, locate};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::style;
+use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for problems of NCCL, RDMA and training jobs.
@@ -122,13 +123,14 @@ struct LintReport {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Some(configuration) = config::load_or_default(&arguments.input.config)? else {
+    let Some((configuration, excluded)) = config::load_with_exclusions(&arguments.input.config)? else {
         return Ok(Status::Failed);
     };
     let inputs = arguments.input.open()?;
     arguments.input.require_profile(&configuration)?;
     let context = arguments.input.read_context(&inputs)?;
-    let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
+    let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned())
+        .with_installation(Installation::default().with_excluded(excluded));
     let stderr = &mut stderr(ColorChoice::Auto);
     warn_about_labels(&preview, stderr);
     let lint_report = lint(arguments, &inputs, &preview, stderr);

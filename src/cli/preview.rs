@@ -145,10 +145,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         .then(|| LiveCluster::connect(arguments.context.as_deref(), &arguments.installation))
         .transpose()?;
     let configuration = match &live {
-        Some(live) => Some(live.configuration()?),
-        None => config::load_or_default(&arguments.input.config)?,
+        Some(live) => Some((live.configuration()?, Vec::new())),
+        None => config::load_with_exclusions(&arguments.input.config)?,
     };
-    let Some(configuration) = configuration else { return Ok(Status::Failed) };
+    let Some((configuration, excluded)) = configuration else { return Ok(Status::Failed) };
     arguments.input.require_profile(&configuration)?;
     let namespace = arguments.input.namespace();
     let inputs = arguments.input.open()?;
@@ -161,6 +161,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     let installation =
         live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
+    let installation = installation.with_excluded(excluded);
     let preview =
         Preview::new(configuration, context, namespace.to_owned()).with_facts(facts).with_installation(installation);
     let shown = show(arguments, &inputs, &preview, live.as_ref())?;

@@ -193,3 +193,40 @@ fn an_opted_out_pod_that_is_injected_is_reported(#[case] command: &str) {
     let run = trainmesh(&[command, "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], pod);
     assert!(!run.stdout.contains("FP061"), "{run:#?}");
 }
+
+const JOB: &str =
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: team-a}\nspec: {containers: [{name: a, image: i}]}\n";
+
+/// As in the cluster, the namespaces that the values exclude are not changed.
+#[rstest]
+#[case::listed(&["webhook: {excludedNamespaces: [kube-system, team-a]}\n"], false, "")]
+#[case::of_a_parent_chart(&["trainmesh: {webhook: {excludedNamespaces: [kube-system, team-a]}}\n"], false, "")]
+#[case::another(&["webhook: {excludedNamespaces: [kube-system, team-b]}\n"], true, "")]
+#[case::list_of_a_later_file(&["webhook: {excludedNamespaces: [team-a]}\n", "webhook: {excludedNamespaces: [team-b]}\n"], true, "")]
+#[case::conditions(
+    &["webhook: {objectSelector: {matchLabels: {a: b}}, matchConditions: [{name: a, expression: 'true'}]}\n"], true,
+    "note: the conditions in webhook.objectSelector, webhook.matchConditions are not evaluated: pods that they exclude are shown as if"
+)]
+#[case::configuration(&["apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n"], true, "")]
+fn namespaces_that_values_exclude_are_not_changed(#[case] values: &[&str], #[case] changed: bool, #[case] note: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = Vec::new();
+    for (index, text) in values.iter().enumerate() {
+        let path = folder.path().join(format!("{index}.yaml"));
+        std::fs::write(&path, text).unwrap();
+        arguments.extend(["--config".to_owned(), path.to_str().unwrap().to_owned()]);
+    }
+    let run = |command: &[&str]| {
+        let flags = arguments.iter().map(String::as_str);
+        trainmesh(&command.iter().copied().chain(["-f", "-"]).chain(flags).collect::<Vec<_>>(), JOB)
+    };
+    let preview = run(&["preview", "-o", "explain"]);
+    assert_eq!(preview.stdout.contains("applied  HoldAdded"), changed, "{preview:#?}");
+    assert_eq!(preview.stdout.contains("ExcludedNamespace"), !changed, "{preview:#?}");
+    for printed in [preview, run(&["lint"])] {
+        assert!(
+            printed.stderr.contains(note) && (!note.is_empty() || !printed.stderr.contains("evaluated")),
+            "{printed:#?}"
+        );
+    }
+}

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
 use super::tree::{CHART, bare_profile, is_profile, parse_tree};
+use super::webhook_values::{conditions, excluded_namespaces};
 use super::{Configuration, Problem, problem};
 use crate::hint::nearest;
 use crate::yaml::{Node, Tree};
@@ -39,6 +40,10 @@ const LINE_BITS: u32 = 32;
 pub struct ValuesFacts {
     /// True if a file has the section `config`.
     pub has_section: bool,
+    /// Namespaces that the webhook configuration excludes: `webhook.excludedNamespaces`.
+    pub excluded_namespaces: Vec<String>,
+    /// Values of the section `webhook` with further conditions, which only the apiserver evaluates.
+    pub conditions: Vec<&'static str>,
     /// Profiles of files that are lost because a later file has its own list, in the order of the files.
     pub lost_profiles: Vec<LostProfiles>,
 }
@@ -83,9 +88,11 @@ pub fn parse_values(texts: &[String]) -> Result<(Configuration, ValuesFacts), Ve
         return Err(problems);
     }
     let has_section = section(merged.root()).is_some();
+    let (excluded_namespaces, conditions) = (excluded_namespaces(merged.root()), conditions(merged.root()));
     let configuration =
         read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
-    Ok((configuration, ValuesFacts { has_section, lost_profiles: lost_profiles(lists) }))
+    let lost_profiles = lost_profiles(lists);
+    Ok((configuration, ValuesFacts { has_section, excluded_namespaces, conditions, lost_profiles }))
 }
 
 /// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.
