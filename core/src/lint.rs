@@ -14,6 +14,7 @@ mod context;
 mod decisions;
 mod deviation;
 mod devices;
+mod display_name;
 mod fields;
 mod inbound;
 mod input;

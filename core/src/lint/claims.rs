@@ -3,6 +3,7 @@
 use super::LintInput;
 use super::claimed_devices::read_claims;
 use super::context::CheckContext;
+use super::display_name::display_name;
 use super::sink::FindingSink;
 use crate::dra::{ClaimSource, Count, DeviceKind};
 use crate::finding::Severity;
@@ -56,7 +57,7 @@ pub(super) fn check_unknown(input: &LintInput<'_>, findings: &mut FindingSink<'_
             findings.push_with_fix(
                 Severity::Warning,
                 field,
-                format!("container {}: {unknown}", container.name()),
+                format!("{}: {unknown}", display_name(container)),
                 unknown.fix(),
             );
         }

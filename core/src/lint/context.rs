@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::claimed_devices::{accelerators, channels, claimed_adapters, read_claims};
+use super::display_name::display_name;
 use super::raw::{mounts, str_at};
 use super::setting::{ContainerSettings, NcclConf};
 use super::{LintInput, rdma};
@@ -141,8 +142,7 @@ impl<'a> CheckContext<'a> {
 impl<'a> ContainerFacts<'a> {
     /// Returns the container's name for messages, such as `container train`.
     pub(super) fn display_name(&self) -> String {
-        let kind = if self.spec.kind == ContainerKind::App { "container" } else { "init container" };
-        format!("{kind} {}", self.spec.name())
+        display_name(self.spec)
     }
 
     /// Returns the JSON pointer of `path` below the container.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::LintInput;
+use super::display_name::display_name;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys;
@@ -32,8 +33,7 @@ pub(super) fn ambient_hook(input: &LintInput<'_>, findings: &mut FindingSink<'_>
         // A hook that only sleeps ends by itself.
         let hook = container.raw().pointer("/lifecycle/postStart").and_then(Value::as_object);
         if hook.is_some_and(|hook| hook.keys().any(|handler| handler != "sleep")) {
-            let message =
-                format!("container {}: the pod has no network until its postStart hook ends", container.name());
+            let message = format!("{}: the pod has no network until its postStart hook ends", display_name(container));
             findings.push(format!("{}/lifecycle/postStart", container.pointer()), message);
         }
     }
@@ -64,8 +64,7 @@ pub(super) fn early_network_use(input: &LintInput<'_>, findings: &mut FindingSin
     let is_certain = pod.proxy().is_some() || pod.annotation(keys::NATIVE_SIDECAR) == Some("false");
     let severity = if is_certain { Severity::Warning } else { Severity::Info };
     for container in pod.containers().filter(waits) {
-        let message =
-            format!("init container {} needs the network before a classic istio-proxy starts", container.name());
+        let message = format!("{} needs the network before a classic istio-proxy starts", display_name(container));
         findings.push_as(severity, container.pointer(), message);
     }
 }

@@ -4,6 +4,7 @@ use super::service::{ENDPOINT, check_service, host};
 use super::{Agent, RolePods, WorkloadManifest, words};
 use crate::finding::Severity;
 use crate::lint::context::CheckContext;
+use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
 use crate::pod::{is_loopback, node_range};
 
@@ -40,8 +41,8 @@ pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut Find
         if let Some((name, other, value)) = difference(first, agent) {
             let option = option(name);
             let message = format!(
-                "container {}: {option} is {value}, but {other} for {}: the ranks never meet",
-                agent.container.name(),
+                "{}: {option} is {value}, but {other} for {}: the ranks never meet",
+                display_name(agent.container),
                 first.role.name
             );
             findings.push(agent.field(name), message);
