@@ -50,8 +50,14 @@ pub struct LintInput<'a> {
 impl LintInput<'_> {
     /// Returns true if the decisions show that the rules do not apply to the pod, because it is not opted in.
     pub(super) fn is_excluded(&self) -> bool {
-        let is_exclusion =
-            |reason| matches!(reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace);
-        self.rules.iter().any(|rule| is_exclusion(rule.reason))
+        self.exclusion().is_some()
+    }
+
+    /// Returns the reason why the pod is not opted in, according to the decisions.
+    pub(super) fn exclusion(&self) -> Option<Reason> {
+        let is_exclusion = |reason: &Reason| {
+            matches!(reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
+        };
+        self.rules.iter().map(|rule| rule.reason).find(is_exclusion)
     }
 }

@@ -20,8 +20,21 @@ const MESSAGE: &str =
 /// Message for a pod that the rules do not change.
 const MESSAGE_IF_EXCLUDED: &str =
     "NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false";
-const FIX_IF_EXCLUDED: &str = "opt the pod in, label it sidecar.istio.io/inject=false, or set its annotations \
-                               traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\"";
+const FIX_IF_EXCLUDED: &str = "label the namespace trainmesh.dev/inject: enabled, label the pod sidecar.istio.io/inject: \"false\", \
+                               or set its annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \
+                               \"\"";
+/// Message for a pod whose label excludes it.
+const MESSAGE_IF_OPTED_OUT: &str =
+    "NCCL and Gloo hang behind Envoy, and trainmesh.dev/inject=disabled excludes the pod: remove the label";
+const FIX_IF_OPTED_OUT: &str = "remove the label trainmesh.dev/inject from the pod, label it sidecar.istio.io/inject: \"false\", or \
+                                set its annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \
+                                \"\"";
+/// Message for a pod of a namespace that is always excluded.
+const MESSAGE_IF_NEVER: &str =
+    "NCCL and Gloo hang behind Envoy, and the namespace is excluded: label the pod sidecar.istio.io/inject=false";
+const FIX_IF_NEVER: &str = "label the pod sidecar.istio.io/inject: \"false\", set its annotations \
+                            traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\", or run it in \
+                            another namespace";
 /// Message for a group that counts as serving, which the mode `direct` does not change.
 const MESSAGE_IF_SERVING: &str =
     "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
@@ -47,15 +60,19 @@ const FIX_IN_AUDIT: &str = "label the namespace trainmesh.dev/inject: enabled, l
 /// Message for a pod of a namespace with the label of istio-aux alone, in which the rule runs for no pod.
 const MESSAGE_IF_AUX: &str =
     "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/inject=enabled, and select a mesh-traffic mode";
-const FIX_IF_AUX: &str = "label the namespace trainmesh.dev/inject: enabled and trainmesh.dev/mesh-traffic: direct or disableCapture;                           with the label of istio-aux alone, the mode has no effect";
+const FIX_IF_AUX: &str = "label the namespace trainmesh.dev/inject: enabled and trainmesh.dev/mesh-traffic: direct or disableCapture; \
+                          with the label of istio-aux alone, the mode has no effect";
 /// Message for a pod of an installation whose rules about the mesh are off.
 const MESSAGE_IF_OFF: &str =
     "NCCL and Gloo hang behind Envoy, and mesh.enabled is false: label the pod sidecar.istio.io/inject=false";
-const FIX_IF_OFF: &str = "set mesh.enabled: true in the configuration and select a mode, label the pods sidecar.istio.io/inject:                           \"false\", or set their annotations traffic.sidecar.istio.io/includeInboundPorts and                           includeOutboundIPRanges to \"\"";
+const FIX_IF_OFF: &str = "set mesh.enabled: true in the configuration and select a mode, label the pods sidecar.istio.io/inject: \
+                          \"false\", or set their annotations traffic.sidecar.istio.io/includeInboundPorts and \
+                          includeOutboundIPRanges to \"\"";
 const MESSAGE_IN_AMBIENT: &str =
     "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
 const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
 const FIELD: &str = "/metadata/annotations";
+const OPT_OUT_FIELD: &str = "/metadata/labels/trainmesh.dev~1inject";
 const LABEL_FIELD: &str = "/metadata/labels/trainmesh.dev~1mesh-traffic";
 
 /// Pods with which the pod communicates.
@@ -120,8 +137,13 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
             let severity = if input.labels_assumed || is_single() { Severity::Info } else { Severity::Warning };
             if peers == Peers::Labeled {
                 findings.push_with_fix(severity, LABEL_FIELD, MESSAGE_IF_LABELED, FIX_IF_OUTSIDE);
-            } else if input.is_excluded() {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
+            } else if let Some(reason) = input.exclusion() {
+                let (field, message, fix) = match reason {
+                    Reason::PodOptedOut => (OPT_OUT_FIELD, MESSAGE_IF_OPTED_OUT, FIX_IF_OPTED_OUT),
+                    Reason::ExcludedNamespace => (FIELD, MESSAGE_IF_NEVER, FIX_IF_NEVER),
+                    _ => (FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED),
+                };
+                findings.push_with_fix(severity, field, message, fix);
             } else if decision == TrafficDecision::Off {
                 findings.push_with_fix(severity, FIELD, MESSAGE_IF_OFF, FIX_IF_OFF);
             } else if decision == TrafficDecision::IstioAux {

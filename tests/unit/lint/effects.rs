@@ -90,14 +90,50 @@ fn captured() -> Scenario {
 #[case::labeled(captured().labelled("trainmesh.dev/mesh-traffic", "disableCapture"), None)]
 #[case::excluded(
     excluded(captured()),
-    Some("NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false")
+    Some("NCCL and Gloo hang behind Envoy, and trainmesh.dev/inject=disabled excludes the pod: remove the label")
 )]
 #[case::the_label_has_no_effect_then(
     excluded(captured().labelled("trainmesh.dev/mesh-traffic", "disableCapture")),
+    Some("NCCL and Gloo hang behind Envoy, and trainmesh.dev/inject=disabled excludes the pod: remove the label")
+)]
+#[case::not_opted_in(
+    captured().decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::NamespaceNotOptedIn, "a"),
     Some("NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false")
+)]
+#[case::excluded_namespace(
+    captured().decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::ExcludedNamespace, "a"),
+    Some("NCCL and Gloo hang behind Envoy, and the namespace is excluded: label the pod sidecar.istio.io/inject=false")
 )]
 fn fp021_pods_that_are_not_opted_in(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP021", scenario, expected);
+}
+
+#[rstest]
+#[case::opted_out(
+    Reason::PodOptedOut,
+    "remove the label trainmesh.dev/inject from the pod, label it sidecar.istio.io/inject: \"false\", or set"
+)]
+#[case::not_opted_in(
+    Reason::NamespaceNotOptedIn,
+    "label the namespace trainmesh.dev/inject: enabled, label the pod sidecar"
+)]
+#[case::excluded_namespace(
+    Reason::ExcludedNamespace,
+    "label the pod sidecar.istio.io/inject: \"false\", set its annotations traffic"
+)]
+#[case::off(
+    Reason::MeshOff,
+    "set mesh.enabled: true in the configuration and select a mode, label the pods sidecar.istio.io/inject: \"false\", or"
+)]
+#[case::istio_aux(
+    Reason::IstioAuxNamespace,
+    "trainmesh.dev/mesh-traffic: direct or disableCapture; with the label of istio-aux alone"
+)]
+fn fp021_has_a_fix_for_each_reason(#[case] reason: Reason, #[case] expected: &str) {
+    let findings =
+        captured().decided(RuleId::MeshTraffic, Verdict::Skipped, reason, "a").lint(&LintSettings::default());
+    let fix = findings.iter().find(|finding| finding.code == "FP021").and_then(|finding| finding.fix).unwrap();
+    assert!(fix.contains(expected) && !fix.contains("  "), "{fix}");
 }
 
 fn with_lock() -> Scenario {
