@@ -21,6 +21,8 @@ const WITHOUT_JOBS: &str = "mesh: {podCIDRs: [10.244.0.0/16]}\ngang: {enabled: f
 const DEFAULT: &str = "mesh: {}";
 const MODE: &str = "trainmesh.dev/mesh-traffic: direct";
 const OTHER_MODE: &str = "trainmesh.dev/mesh-traffic: disableCapture";
+const NO_PROXY: &str = "sidecar.istio.io/inject: 'false'";
+const NOT_AMBIENT: &str = "istio.io/dataplane-mode: none";
 const TORCHRUN: &str = "command: [torchrun, --nnodes=2, t.py]";
 
 /// Returns a `PeerAuthentication` for all namespaces, and a `JobSet` of two pods.
@@ -232,6 +234,29 @@ spec:
 #[case::captured_mpi_job("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", ""), false)]
 #[case::refused_for_an_mpi_job("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", MODE), false)]
 #[case::roles_of_a_job_set("FP062", DIRECT, RANGES, calls("STRICT", 8000).replace("spec: {template: {spec", "spec: {template: {metadata: {labels: {trainmesh.dev/mesh-traffic: leave}}, spec"), false)]
+#[case::half_of_a_job_without_a_proxy("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", NO_PROXY), true)]
+#[case::other_half_without_a_proxy("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", NO_PROXY, ""), true)]
+#[case::half_with_a_proxy(
+    "FP062",
+    "trainmesh.dev/inject=enabled",
+    DEFAULT,
+    mpi_job("STRICT", "sidecar.istio.io/inject: 'true'", ""),
+    true
+)]
+#[case::half_without_a_proxy_in_plain_text("FP062", SIDECARS, DEFAULT, mpi_job("PERMISSIVE", "", NO_PROXY), false)]
+#[case::whole_job_without_a_proxy("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", NO_PROXY, NO_PROXY), false)]
+#[case::half_of_an_ambient_job("FP062", AMBIENT, DEFAULT, mpi_job("STRICT", "", NOT_AMBIENT), true)]
+#[case::half_in_ambient(
+    "FP062",
+    "trainmesh.dev/inject=enabled",
+    DEFAULT,
+    mpi_job("STRICT", "istio.io/dataplane-mode: ambient", ""),
+    true
+)]
+#[case::half_of_an_ambient_job_in_plain_text("FP062", AMBIENT, DEFAULT, mpi_job("PERMISSIVE", "", NOT_AMBIENT), false)]
+#[case::whole_ambient_job("FP062", AMBIENT, DEFAULT, mpi_job("STRICT", "", ""), false)]
+#[case::job_outside_of_ambient("FP062", AMBIENT, DEFAULT, mpi_job("STRICT", NOT_AMBIENT, NOT_AMBIENT), false)]
+#[case::job_outside_of_the_mesh("FP062", "trainmesh.dev/inject=enabled", DEFAULT, mpi_job("STRICT", "", ""), false)]
 #[case::call_of_a_captured_port("FP054", DIRECT, RANGES, calls("STRICT", 8000), true)]
 #[case::call_of_a_port_that_is_not_captured("FP054", DIRECT, RANGES, calls("STRICT", 8001), false)]
 #[case::call_in_plain_text("FP054", DIRECT, RANGES, calls("PERMISSIVE", 8000), false)]
@@ -272,6 +297,24 @@ fn lint_and_preview_agree(
 fn different_modes_are_an_error_under_strict_mtls(#[case] mode: &str, #[case] labels: &[&str], #[case] expected: &str) {
     for command in ["lint", "preview"] {
         let run = trainmesh(&[&[command, "-f", "-"], labels].concat(), &mpi_job(mode, "", OTHER_MODE));
+        assert!(run.stdout.contains(expected), "{command}: {}", run.stdout);
+    }
+}
+
+#[rstest]
+#[case::ambient(
+    AMBIENT,
+    NOT_AMBIENT,
+    "FP062 E Worker is outside of the ambient mesh, but not Launcher: STRICT mTLS rejects its connections"
+)]
+#[case::sidecars(
+    SIDECARS,
+    NO_PROXY,
+    "FP062 E Worker has no proxy, but Launcher has: STRICT mTLS rejects its connections"
+)]
+fn roles_outside_of_the_mesh_are_an_error(#[case] labels: &str, #[case] workers: &str, #[case] expected: &str) {
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels], &mpi_job("STRICT", "", workers));
         assert!(run.stdout.contains(expected), "{command}: {}", run.stdout);
     }
 }

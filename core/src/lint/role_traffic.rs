@@ -1,4 +1,4 @@
-//! FP062: the traffic of a part of the roles of a job bypasses Envoy.
+//! FP062: the traffic of a part of the roles of a job bypasses Envoy, or is outside of the mesh.
 
 use super::deviation::{Deviation, MAX_COMPARED};
 use super::inbound::Inbound;
@@ -8,10 +8,15 @@ use super::{JobContext, LintInput};
 use crate::finding::Severity;
 use crate::keys;
 use crate::mesh_objects::MeshView;
+use crate::pod::{Injection, NotInjected};
 use crate::rule::{RuleId, applied_rules};
 use crate::workload;
 
 const FIELD: &str = "/metadata/labels";
+const REJECTED: &str = "STRICT mTLS rejects its connections";
+const FIX_FOR_SIDECARS: &str =
+    "inject the proxy into all pods of the job, or into none: label them sidecar.istio.io/inject: \"false\"";
+const FIX_FOR_AMBIENT: &str = "label all pods of the job istio.io/dataplane-mode: none, or no pod of it";
 /// Role that starts the ranks, and to which they connect.
 const LAUNCHER: &str = "launcher";
 
@@ -22,11 +27,15 @@ enum Path {
     Direct,
     /// Through Envoy.
     Captured,
-    /// Unknown, because annotations of the user configure it, or without a proxy.
+    /// Through ztunnel.
+    Ambient,
+    /// Without a proxy.
+    Plain,
+    /// Unknown, because annotations of the user configure it.
     Other,
 }
 
-/// FP062: other roles of the job bypass Envoy, but the pod does not.
+/// FP062: other roles of the job bypass the proxy, but the pod does not.
 pub(super) fn mixed_modes(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let Some(deviation) = input.job.and_then(|job| job.captured_role.as_ref()) else { return };
     if input.role != Some(deviation.role.as_str()) {
@@ -35,7 +44,10 @@ pub(super) fn mixed_modes(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
     // Assumed labels do not prove that the cluster has Istio; a PeerAuthentication does.
     let is_assumed = input.labels_assumed && deviation.severity == Severity::Warning;
     let severity = if is_assumed { Severity::Info } else { deviation.severity };
-    findings.push_as(severity, FIELD, deviation.message.as_str());
+    match deviation.fix {
+        Some(fix) => findings.push_with_fix(severity, FIELD, deviation.message.as_str(), fix),
+        None => findings.push_as(severity, FIELD, deviation.message.as_str()),
+    }
 }
 
 impl JobContext {
@@ -45,16 +57,36 @@ impl JobContext {
         let roles: Vec<(PatchedRole<'_>, Path)> =
             roles.filter(takes_part).map(|role| (role, path(role))).take(MAX_COMPARED).collect();
         let find = |wanted: Path| roles.iter().find(|(_, path)| *path == wanted).map(|(role, _)| role);
-        let deviation = find(Path::Direct).zip(find(Path::Captured)).map(|(direct, captured)| {
+        let by_mode = || {
+            let (direct, captured) = find(Path::Direct).zip(find(Path::Captured))?;
             let (direct, name) = (direct.name, captured.name);
             let (severity, consequence) = if mesh.requires_mtls(captured.pod) {
-                (Severity::Error, "STRICT mTLS rejects its connections")
+                (Severity::Error, REJECTED)
             } else {
                 (Severity::Warning, "its connections may hang")
             };
             let message = format!("{direct} bypasses Envoy, but not {name}: {consequence}");
-            Deviation { role: name.to_owned(), message, severity, fix: None }
-        });
+            Some(Deviation { role: name.to_owned(), message, severity, fix: None })
+        };
+        // Without STRICT mTLS, proxies accept connections from outside of the mesh.
+        let is_strict = |path: Path| {
+            let mut captured = roles.iter().filter(move |(_, other)| *other == path);
+            captured.find(|(role, _)| mesh.requires_mtls(role.pod)).map(|(role, _)| role)
+        };
+        let rejected = |role: &str, difference: String, fix| {
+            let message = format!("{difference}: {REJECTED}");
+            Deviation { role: role.to_owned(), message, severity: Severity::Error, fix: Some(fix) }
+        };
+        let by_sidecar = || {
+            let (plain, name) = (find(Path::Plain)?.name, is_strict(Path::Captured)?.name);
+            Some(rejected(name, format!("{plain} has no proxy, but {name} has"), FIX_FOR_SIDECARS))
+        };
+        let by_ambient = || {
+            let plain = find(Path::Plain).or_else(|| find(Path::Direct))?.name;
+            let name = is_strict(Path::Ambient)?.name;
+            Some(rejected(name, format!("{plain} is outside of the ambient mesh, but not {name}"), FIX_FOR_AMBIENT))
+        };
+        let deviation = by_mode().or_else(by_sidecar).or_else(by_ambient);
         Self { captured_role: deviation, ..self }
     }
 }
@@ -77,6 +109,10 @@ fn path(role: PatchedRole<'_>) -> Path {
             pod.annotation(keys::EXCLUDE_OUTBOUND_RANGES) != original.annotation(keys::EXCLUDE_OUTBOUND_RANGES);
         let leaves = is_empty(keys::INCLUDE_OUTBOUND_RANGES) || has_no_proxy || adds_ranges;
         return if leaves { Path::Direct } else { Path::Other };
+    }
+    if injection != Injection::Expected && pod.proxy().is_none() {
+        let is_ambient = injection == Injection::NotExpected(NotInjected::Ambient);
+        return if is_ambient { Path::Ambient } else { Path::Plain };
     }
     let is_captured = Inbound::of(pod, injection).is_some_and(|inbound| inbound.captures_by_default());
     if is_captured && !pod.configures_traffic() { Path::Captured } else { Path::Other }

@@ -10,7 +10,8 @@ pub(super) const CHECKS: &[Check] = &[Check {
     title: "roles of one job with different traffic modes",
     why: "The pods of a job connect to each other. Under STRICT mTLS, the proxy of a role without the mode rejects connections of a \
           role that bypasses Envoy, which is an error. Otherwise, they may hang, as FP021 describes. If the labels of the \
-          namespace are assumed, a warning is information. Roles that may run separate programs, such as those of a JobSet or \
+          namespace are assumed, a warning is information. A role without a proxy, or outside of \
+          the ambient mesh, is reported under STRICT mTLS. Roles that may run separate programs, such as those of a JobSet or \
           RayCluster, are not compared.",
     fix: "set the same trainmesh.dev/mesh-traffic for all pods of the job, also for the launcher: in their labels, or in the \
           label of the namespace",
