@@ -28,7 +28,6 @@ pub use outcome::Outcome;
 pub use patch::Patch;
 pub use plan::Plan;
 pub use rules::is_consequence;
-pub(crate) use rules::managed::PORT_FORWARD_DISABLED;
 pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
 pub use verify::{VerifyError, verify, verify_affected};
 
@@ -36,6 +35,7 @@ pub use crate::rule::{Reason, Refusal, RuleId, RuleOutcome, Verdict, applied_rul
 
 use crate::config::LintSettings;
 use crate::error::chain;
+use crate::finding::{self, Finding};
 use crate::lint::{self, KeyScope};
 use crate::pod::{Injection, Pod};
 use crate::scope::{Exclusion, Mode};
@@ -51,6 +51,8 @@ pub struct Draft {
     pub rules: Vec<RuleOutcome>,
     /// Warnings for the user, with the rules that give them.
     pub warnings: Vec<(RuleId, String)>,
+    /// Findings of the lint among these warnings.
+    findings: Vec<Finding>,
     /// Fields to write.
     pub plan: Plan,
     /// Purpose of the label [`keys::MANAGED`](crate::keys::MANAGED) that another rule than `termination.managed` plans.
@@ -90,7 +92,7 @@ pub fn mutate_and_apply(pod: &Value, snapshot: &Snapshot<'_>) -> (Outcome, Value
 
 /// Returns the outcome, and the pod with the planned patch if the verification was complete.
 fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (Outcome, Option<Value>) {
-    let Draft { mut rules, mut warnings, plan, label_purpose } = draft(pod, snapshot);
+    let Draft { mut rules, mut warnings, findings: reported, plan, label_purpose } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
     let verified = match verification {
         _ if patch.is_empty() => Ok(None),
@@ -98,7 +100,7 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
         Verification::Affected if !patch.changes_spec() => verify_affected(pod, &patch, &plan).map(|()| None),
         Verification::Affected | Verification::Complete => verify(pod, &patch, &plan).map(Some),
     };
-    let (findings, failure, patched) = match verified {
+    let (mut findings, failure, patched) = match verified {
         Ok(patched) => {
             marks::explain_label(&mut rules, label_purpose);
             let patched = PatchedPod::new(pod, &patch, patched);
@@ -125,6 +127,9 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
         warnings.extend(outcome::mark_as_audit(&mut rules));
     }
     warnings.extend(lint::warnings(&findings));
+    // The warnings of the rules include these.
+    findings.extend(reported);
+    finding::sort(&mut findings);
     let outcome = Outcome {
         audit: audit::annotations(Pod::new(pod), &rules, snapshot),
         rules,
@@ -148,16 +153,18 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     }
     let context = RuleContext::new(view, snapshot);
     let rules = Vec::with_capacity(RULES.len());
-    let mut draft = Draft { rules, warnings: Vec::new(), plan: Plan::default(), label_purpose: None };
+    let mut draft =
+        Draft { rules, warnings: Vec::new(), findings: Vec::new(), plan: Plan::default(), label_purpose: None };
     let mut markers = Vec::with_capacity(RULES.len());
     for rule in RULES.iter().filter(|rule| (rule.is_selected)(view)) {
         let decision = (rule.decide)(&context, &mut draft.plan);
         if let Some(marker) = decision.applied_marker(rule.id) {
             markers.push((rule.id, marker));
         }
-        let RuleDecision { verdict, reason, detail, field, warnings, notes, .. } =
+        let RuleDecision { verdict, reason, detail, field, warnings, finding, notes, .. } =
             decision.with_responsible_field(rule.id, &context);
         draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes));
+        draft.findings.extend(finding);
         draft.warnings.extend(warnings.into_iter().map(|warning| (rule.id, warning)));
     }
     // Rules run in the order of their dependencies but are reported in the documented order.
@@ -190,5 +197,5 @@ fn skip_all(pod: Pod<'_>, reason: Reason) -> Draft {
     let mut rules: Vec<RuleOutcome> =
         selected.map(|rule| RuleOutcome::new(rule.id, Verdict::Skipped, reason, None, None)).collect();
     rules.sort_by_key(|rule| rule.rule);
-    Draft { rules, warnings: Vec::new(), plan: Plan::default(), label_purpose: None }
+    Draft { rules, warnings: Vec::new(), findings: Vec::new(), plan: Plan::default(), label_purpose: None }
 }

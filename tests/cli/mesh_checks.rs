@@ -328,6 +328,28 @@ fn a_mode_without_effect_does_not_silence_fp021() {
     assert!(run.stdout.contains("FP021 W NCCL and Gloo hang behind Envoy, and mesh.enabled is false"), "{run:#?}");
 }
 
+/// The finding is in `lint`, as in the output of `lint`, and the admission response contains its line.
+#[rstest]
+#[case::captured(SIDECARS, "W")]
+#[case::assumed("", "I")]
+fn captured_traffic_is_a_finding_of_both_commands(#[case] labels: &str, #[case] severity: &str) {
+    for command in ["lint", "preview"] {
+        let flags: &[&str] = if labels.is_empty() { &[] } else { &["--namespace-labels", labels] };
+        let run = trainmesh(&[&[command, "-f", "-", "-o", "json"], flags].concat(), &indexed_job(2));
+        let output: Value = serde_json::from_str(&run.stdout).unwrap();
+        let findings = output["results"][0]["lint"].as_array().unwrap();
+        let found: Vec<&Value> = findings.iter().filter(|finding| finding["id"] == "FP021").collect();
+        let [finding] = found[..] else { panic!("{command}: {found:?}") };
+        assert_eq!(finding["severity"], severity, "{finding}");
+        let lines = output["results"][0]["warnings"].as_array().into_iter().flatten();
+        let count = lines.filter(|line| line.as_str().is_some_and(|line| line.starts_with("FP021"))).count();
+        assert_eq!(count, usize::from(command == "preview" && !labels.is_empty()), "{output}");
+    }
+    let arguments = ["preview", "-f", "-", "--summary", "--fail-on", "warning", "--namespace-labels", SIDECARS];
+    let run = trainmesh(&arguments, &indexed_job(2));
+    assert_eq!((run.code, run.stderr.matches("FP021").count()), (Some(1), 1), "{run:#?}");
+}
+
 /// A single pod has no peers: its label does no harm.
 #[rstest]
 #[case::several(workload("Job", "", MODE, ""), "FP021 W label trainmesh.dev/mesh-traffic=direct has no effect", true)]

@@ -12,7 +12,9 @@ pub use mesh::consequence::is_consequence;
 
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
-use crate::lint::NAMESPACE_FIELD;
+use crate::finding::Finding;
+use crate::keys;
+use crate::lint::{self, NAMESPACE_FIELD};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};
 use crate::rule::Note;
 use crate::scope::Mode;
@@ -59,6 +61,8 @@ pub(super) struct RuleDecision {
     /// JSON pointer of the field that the decision is about.
     pub(super) field: Option<String>,
     pub(super) warnings: Vec<String>,
+    /// Finding of the lint that is one of the warnings.
+    pub(super) finding: Option<Finding>,
     /// Notes about the parts of a profile, or about each of several conflicts.
     pub(super) notes: Vec<Note>,
     /// Entry in the annotation `trainmesh.dev/applied`, if it differs from the rule's name.
@@ -79,7 +83,16 @@ impl<'a> RuleContext<'a> {
 
 impl RuleDecision {
     fn new(verdict: Verdict, reason: Reason) -> Self {
-        Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), notes: Vec::new(), marker: None }
+        Self {
+            verdict,
+            reason,
+            detail: None,
+            field: None,
+            warnings: Vec::new(),
+            finding: None,
+            notes: Vec::new(),
+            marker: None,
+        }
     }
 
     fn applied(reason: Reason, field: impl Into<String>) -> Self {
@@ -148,6 +161,12 @@ impl RuleDecision {
     fn with_marker(mut self, marker: String) -> Self {
         self.marker = Some(marker);
         self
+    }
+
+    /// Adds a finding of the lint and its warning.
+    fn with_finding(self, finding: Finding) -> Self {
+        let warned = self.with_warning(lint::warning_line(&finding));
+        Self { finding: Some(finding), ..warned }
     }
 
     fn with_warning(mut self, warning: impl Into<String>) -> Self {

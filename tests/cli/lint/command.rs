@@ -147,7 +147,7 @@ fn manifest_with(id: &str) -> String {
 #[case::labels_of_the_input_are_replaced(&["lint", "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP005 E"], "warning: --namespace-labels replaces the labels of Namespace default in the input: leave it out to use them\n")]
 #[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and Gloo"], "")]
 #[case::mesh_in_preview(&["preview", "-f", "-"], JOB, 0, &["FP021 I NCCL and Gloo"], "")]
-#[case::mesh_by_labels_in_preview(&["preview", "-f", "-", "--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled"], JOB, 0, &["warning FP021: NCCL and Gloo"], "")]
+#[case::mesh_by_labels_in_preview(&["preview", "-f", "-", "--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled"], JOB, 0, &["FP021 W NCCL and Gloo"], "")]
 #[case::preview_of_an_assumed_mesh_succeeds(&["preview", "-f", "-", "--fail-on", "warning"], PLAIN_JOB, 0, &["FP021 I"], "")]
 #[case::no_mesh(&["lint", "-f", "-", "--namespace-labels", "", "--fail-on", "E"], JOB, 1, &["namespace labels: none", "W: 1,"], "")]
 #[case::launcher_of_a_train_job(

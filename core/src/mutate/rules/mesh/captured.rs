@@ -12,7 +12,7 @@ pub(super) fn warn_if_captured(context: &RuleContext<'_>, decision: RuleDecision
     let input = LintInput { rules: &rules, ..lint_input(context.pod, context.pod, context.snapshot) };
     let finding = lint::captured_traffic(&input, &context.snapshot.config.fabric.lint);
     match finding.filter(|finding| finding.severity != Severity::Info) {
-        Some(finding) => decision.with_warning(lint::warning_line(&finding)),
+        Some(finding) => decision.with_finding(finding),
         None => decision,
     }
 }
