@@ -159,6 +159,14 @@ pub enum RenderError {
         /// Names of all placeholders of the manifest.
         names: Vec<String>,
     },
+    /// The manifest is a template of a shell: a field contains a placeholder with an operator.
+    #[error("{path} contains {placeholder}: a placeholder with a default is not supported: render the manifest first")]
+    PlaceholderWithDefault {
+        /// Path in the manifest, as `kubectl explain` writes it.
+        path: String,
+        /// Placeholder, as in the manifest.
+        placeholder: String,
+    },
     /// The manifest refers to another manifest that is not in the input.
     #[error("{message}")]
     Unresolved {
@@ -176,7 +184,10 @@ impl RenderError {
         match self {
             // It may be a description that ends with the path: `a container named a in spec.template`.
             Self::Missing(path) => path.rsplit(' ').next(),
-            Self::Invalid { path, .. } | Self::Placeholder { path, .. } | Self::Unresolved { path, .. } => Some(path),
+            Self::Invalid { path, .. }
+            | Self::Placeholder { path, .. }
+            | Self::PlaceholderWithDefault { path, .. }
+            | Self::Unresolved { path, .. } => Some(path),
             Self::Version { .. } | Self::Kind { .. } => None,
         }
     }

@@ -201,7 +201,7 @@ fn placeholder_hint(error: &RenderError) -> &'static str {
     let RenderError::Invalid { found, .. } = error else { return "" };
     let found = found.trim_matches('"');
     if found.starts_with("${") {
-        "; a placeholder with a default is not supported: render the manifest first"
+        "; a placeholder of this form is not supported: render the manifest first"
     } else if found.contains("PLACEHOLDER") || found.len() > 4 && found.starts_with("__") && found.ends_with("__") {
         "; it looks like a placeholder of a script: replace it first, for example with sed"
     } else {

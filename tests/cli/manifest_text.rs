@@ -109,7 +109,7 @@ const ALL: [&str; 10] = [
     &TEMPLATE.replace("  replicas: $NUM_NODES", "  replicas: ${NUM_NODES:-2}\n      b: $NUM_NODES"),
     2,
     &[],
-    "line 15: MPIJob: spec.mpiReplicaSpecs.Worker.replicas is \"${NUM_NODES:-2}\": expected"
+    "line 15: MPIJob: spec.mpiReplicaSpecs.Worker.replicas contains ${NUM_NODES:-2}: a placeholder with a default is not supported"
 )]
 #[case::other_placeholder(
     &[&["preview", "-f", "-"][..], &ALL].concat(),

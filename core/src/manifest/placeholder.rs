@@ -25,6 +25,17 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> 
     memchr_iter(b'$', text.as_bytes()).filter_map(|start| placeholder_at(text, start))
 }
 
+/// Returns the first placeholder in `text` with a default or another operator of the shell, such as `${NAME:-a}`.
+pub(crate) fn placeholder_with_default(text: &str) -> Option<&str> {
+    memchr_iter(b'$', text.as_bytes()).find_map(|start| {
+        let inner = text.get(start + 1..)?.strip_prefix('{')?;
+        let rest = &inner[Some(name_length(inner)).filter(|length| *length > 0)?..];
+        // The operators of POSIX, and those of Bash for substrings, replacements and case.
+        let end = start + 2 + inner.find('}')? + 1;
+        rest.starts_with([':', '-', '=', '?', '+', '#', '%', '/', '^', ',']).then(|| &text[start..end])
+    })
+}
+
 /// Returns true if `name` is the name of a shell variable.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len()
@@ -77,6 +88,18 @@ mod tests {
     fn placeholders_are_found(#[case] text: &str, #[case] expected: &[&str]) {
         let found: Vec<&str> = placeholders(text).map(|found| &text[found.range]).collect();
         assert_eq!(found, expected);
+    }
+
+    #[rstest]
+    #[case::none("a ${B} $C $(D) ${", None)]
+    #[case::default("x-${A:-b}-y", Some("${A:-b}"))]
+    #[case::second("${A}${B-c}", Some("${B-c}"))]
+    #[case::required("${A:?no name}", Some("${A:?no name}"))]
+    #[case::suffix("${A%%.*}", Some("${A%%.*}"))]
+    #[case::unclosed("${A:-b", None)]
+    #[case::another_language("${{ .Values.a }} ${A.b}", None)]
+    fn placeholders_with_a_default_are_found(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(placeholder_with_default(text), expected);
     }
 
     #[rstest]

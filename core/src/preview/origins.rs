@@ -101,6 +101,7 @@ fn runtime_path(error: &RenderError) -> Option<&str> {
     let (RenderError::Missing(path)
     | RenderError::Invalid { path, .. }
     | RenderError::Placeholder { path, .. }
+    | RenderError::PlaceholderWithDefault { path, .. }
     | RenderError::Unresolved { path, .. }) = error
     else {
         return None;

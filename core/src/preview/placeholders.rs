@@ -9,7 +9,7 @@ use memchr::memchr;
 use serde_json::{Map, Value};
 
 use crate::fabric::nccl;
-use crate::manifest::placeholder::placeholders;
+use crate::manifest::placeholder::{placeholder_with_default, placeholders};
 use crate::workload::RenderError;
 
 /// Fields whose text a shell or a program reads, and fields that do not affect pods.
@@ -44,6 +44,8 @@ struct Found<'manifest> {
     first: Option<(String, &'manifest str)>,
     /// Their names, in order.
     names: Vec<&'manifest str>,
+    /// Path of the first one with a default, and its text.
+    with_default: Option<(String, &'manifest str)>,
 }
 
 /// Fails if one of `fields`, each with its path in the manifest, contains placeholders where a number or a name is
@@ -56,9 +58,10 @@ pub(super) fn reject<'manifest>(
     for (mut path, field) in fields.into_iter().filter(|(_, field)| contains_dollar(field)) {
         found.collect(field, "", &mut path);
     }
-    match found.first {
-        None => Ok(()),
-        Some((path, text)) => Err(RenderError::Placeholder {
+    match (found.first, found.with_default) {
+        (None, None) => Ok(()),
+        (None, Some((path, text))) => Err(RenderError::PlaceholderWithDefault { path, placeholder: text.to_owned() }),
+        (Some((path, text)), _) => Err(RenderError::Placeholder {
             path,
             placeholder: text.to_owned(),
             names: found.names.into_iter().map(str::to_owned).collect(),
@@ -110,6 +113,9 @@ impl<'manifest> Found<'manifest> {
 
     /// Adds the placeholders in `text`. A dollar without braces is a placeholder at the start, or in a name.
     fn add(&mut self, text: &'manifest str, is_name: bool, path: &str) {
+        if self.with_default.is_none() {
+            self.with_default = placeholder_with_default(text).map(|found| (path.to_owned(), found));
+        }
         for placeholder in placeholders(text) {
             if !placeholder.braced && placeholder.range.start > 0 && !is_name {
                 continue;
@@ -156,6 +162,23 @@ mod tests {
         json!({"limits": {"vpc.amazonaws.com/${ADAPTER}": 1}}),
         Some("limits.vpc.amazonaws.com/${ADAPTER} contains the shell placeholder ${ADAPTER}: render the manifest with envsubst, or use --set ADAPTER=VALUE")
     )]
+    #[case::default(
+        json!({"metadata": {"name": "${JOB:-a}"}}),
+        Some("metadata.name contains ${JOB:-a}: a placeholder with a default is not supported: render the manifest first")
+    )]
+    #[case::default_beside_another(
+        json!({"metadata": {"name": "${JOB:-a}"}, "replicas": "$N"}),
+        Some("replicas contains the shell placeholder $N: render the manifest with envsubst, or use --set N=VALUE")
+    )]
+    #[case::default_in_an_image(
+        json!({"containers": [{"image": "r/${IMAGE:-x}:1"}]}),
+        Some("containers[0].image contains ${IMAGE:-x}: a placeholder with a default is not supported: render the manifest first")
+    )]
+    #[case::default_in_a_key(
+        json!({"limits": {"nvidia.com/${GPU:-gpu}": 8}}),
+        Some("limits.nvidia.com/${GPU:-gpu} contains ${GPU:-gpu}: a placeholder with a default is not supported: render the manifest first")
+    )]
+    #[case::default_in_shell_text(json!({"args": ["${A:-b}"], "env": [{"name": "A", "value": "${B:-c}"}]}), None)]
     #[case::shell_text(
         json!({"command": ["sh", "-c", "echo ${RANK}"], "args": ["$A"], "env": [{"name": "A", "value": "${B}"}],
             "metadata": {"annotations": {"a": "${A}"}}, "rayStartParams": {"node-ip-address": "$MY_POD_IP"}}),
