@@ -89,7 +89,7 @@ fn obstacle(container: &ContainerFacts, roles: &Roles<'_>) -> Option<BlockedReas
     if roles.sidecars.iter().any(|(sidecar, _)| sidecar.name == container.name) {
         return None;
     }
-    let finding = roles.findings.iter().find(|finding| finding.container.as_ref() == Some(&container.name));
+    let blocked = roles.blocked.iter().find(|blocked| blocked.name == container.name);
     let unknown = || BlockedReason::Other("the catalog has no entry for it".to_owned());
-    Some(finding.map_or_else(unknown, |finding| BlockedReason::new(&finding.detail)))
+    Some(blocked.map_or_else(unknown, |blocked| blocked.reason.clone()))
 }

@@ -3,15 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::catalog::{CatalogEntry, SidecarCatalog};
-use super::{ContainerFacts, PodFacts, PodFinding, PodFindingCode, RestartCounts};
+use super::{BlockedReason, BlockedSidecar, ContainerFacts, PodFacts, PodFinding, PodFindingCode, RestartCounts};
 use crate::pod::ContainerKind;
 
 /// Detail of a finding. With a shared process namespace, the signal would terminate the sandbox and with it every
 /// container of the pod; with hostPID, it would reach the init process of the node.
 const SHARED_PROCESSES: &str =
     "its command signals process 1, which is not its own with shareProcessNamespace or hostPID";
-/// Detail of a finding about a sidecar whose method needs a port-forward.
-pub(super) const PORT_FORWARD_DISABLED: &str = "its method needs a port-forward, and termination.portForward is false";
 
 /// The containers of a pod by role.
 #[derive(Debug)]
@@ -25,7 +23,9 @@ pub(super) struct Roles<'a> {
     /// Why `trainmesh.dev/payload-containers` is invalid: names that are not application containers, or an exceeded
     /// limit.
     pub(super) unknown_main: Option<String>,
-    /// Findings about sidecars that cannot be terminated, and about an invalid `trainmesh.dev/helper-containers`.
+    /// Sidecars that cannot be terminated.
+    pub(super) blocked: Vec<BlockedSidecar>,
+    /// Findings about these sidecars, and about an invalid `trainmesh.dev/helper-containers`.
     pub(super) findings: Vec<PodFinding>,
 }
 
@@ -62,8 +62,14 @@ impl<'a> Roles<'a> {
             Some(Err(_)) | None => HashMap::new(),
         };
 
-        let mut roles =
-            Self { proxy, sidecars: Vec::new(), main: Vec::new(), unknown_main: None, findings: Vec::new() };
+        let mut roles = Self {
+            proxy,
+            sidecars: Vec::new(),
+            main: Vec::new(),
+            unknown_main: None,
+            blocked: Vec::new(),
+            findings: Vec::new(),
+        };
         let mut sidecars = Vec::new();
         for container in app() {
             let declared_entry = declared_sidecars.get(&*container.name).copied();
@@ -73,15 +79,9 @@ impl<'a> Roles<'a> {
                 (Some(true), _, _) | (None, None, None) => roles.main.push(container),
                 (_, _, Some((position, entry))) => match obstacle(facts, container, catalog, entry) {
                     None => sidecars.push((position, container, entry)),
-                    Some(detail) => {
-                        let finding = PodFinding::for_container(PodFindingCode::HelperHasNoMethod, &container.name);
-                        roles.findings.push(finding.with_detail(detail));
-                    }
+                    Some(reason) => roles.block(container, reason),
                 },
-                (_, Some(entry), None) => {
-                    let finding = PodFinding::for_container(PodFindingCode::HelperHasNoMethod, &container.name);
-                    roles.findings.push(finding.with_detail(catalog.missing(entry)));
-                }
+                (_, Some(entry), None) => roles.block(container, BlockedReason::Other(catalog.missing(entry))),
                 (Some(false), None, None) => {}
             }
         }
@@ -97,6 +97,13 @@ impl<'a> Roles<'a> {
 }
 
 impl Roles<'_> {
+    /// Adds a sidecar that cannot be terminated, and the finding about it.
+    fn block(&mut self, container: &ContainerFacts, reason: BlockedReason) {
+        let finding = PodFinding::for_container(PodFindingCode::HelperHasNoMethod, &container.name);
+        self.findings.push(finding.with_detail(reason.to_string()));
+        self.blocked.push(BlockedSidecar { name: container.name.clone(), reason });
+    }
+
     /// Returns names and restarts of the main containers.
     pub(super) fn main_restarts(&self) -> RestartCounts {
         self.main.iter().map(|container| (container.name.clone(), container.restarts)).collect()
@@ -127,15 +134,16 @@ fn obstacle(
     container: &ContainerFacts,
     catalog: &SidecarCatalog,
     entry: &CatalogEntry,
-) -> Option<&'static str> {
+) -> Option<BlockedReason> {
+    let other = |text: &str| Some(BlockedReason::Other(text.to_owned()));
     if container.rules.restarts_all_when_terminated {
-        Some("terminating it would restart all containers")
+        other("terminating it would restart all containers")
     } else if !container.can_complete() {
-        Some("the kubelet would restart it")
+        other("the kubelet would restart it")
     } else if !catalog.allows(entry) {
-        Some(PORT_FORWARD_DISABLED)
+        Some(BlockedReason::PortForwardDisabled)
     } else if facts.shared_processes && entry.signals_process_1() {
-        Some(SHARED_PROCESSES)
+        other(SHARED_PROCESSES)
     } else {
         None
     }

@@ -1,7 +1,9 @@
 //! Detects sidecars of a new pod that will have to be terminated.
 
+use std::fmt;
+
 use super::catalog;
-use super::roles::{PORT_FORWARD_DISABLED, Roles};
+use super::roles::Roles;
 use super::{PodFacts, SidecarCatalog};
 use crate::config::Termination;
 use crate::keys;
@@ -41,10 +43,12 @@ pub enum BlockedReason {
     Other(String),
 }
 
-impl BlockedReason {
-    /// Returns the reason in the detail of a finding.
-    pub(super) fn new(detail: &str) -> Self {
-        if detail == PORT_FORWARD_DISABLED { Self::PortForwardDisabled } else { Self::Other(detail.to_owned()) }
+impl fmt::Display for BlockedReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::PortForwardDisabled => "its method needs a port-forward, and termination.portForward is false",
+            Self::Other(reason) => reason,
+        })
     }
 }
 
@@ -80,9 +84,5 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     if !completes {
         return PodSidecars::MainNeverCompletes;
     }
-    let blocked = roles.findings.into_iter().filter_map(|finding| {
-        let reason = BlockedReason::new(&finding.detail);
-        Some(BlockedSidecar { name: finding.container?, reason })
-    });
-    PodSidecars::Terminable { blocked: blocked.collect() }
+    PodSidecars::Terminable { blocked: roles.blocked }
 }

@@ -7,7 +7,6 @@ use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::keys;
-use crate::mutate::PORT_FORWARD_DISABLED;
 use crate::pod::Injection;
 use crate::rule::{Reason, RuleOutcome, Verdict};
 use crate::scope;
@@ -18,8 +17,6 @@ const POD: &str = "/spec";
 const CONTAINERS: &str = "/spec/containers";
 /// Field for profiles, which a label selects.
 const LABELS: &str = "/metadata/labels";
-/// How to fix a sidecar for which no setting permits the termination.
-const FIX_METHOD: &str = "follow the message, or name another entry of the catalog by trainmesh.dev/helper-containers; docs/termination.md lists them";
 /// Field of the label that excludes a pod.
 const LABEL_INJECT: &str = "/metadata/labels/trainmesh.dev~1inject";
 /// Group of the kinds whose operator deletes the pods.
@@ -58,10 +55,9 @@ pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut Findin
     for note in rules.flat_map(|rule| &rule.notes) {
         let (field, message) =
             (note.field.as_deref().unwrap_or(CONTAINERS), format!("the pod may never complete: {}", note.text));
-        if note.text.ends_with(PORT_FORWARD_DISABLED) {
-            findings.push(field, message);
-        } else {
-            findings.push_with_fix(Severity::Warning, field, message, FIX_METHOD);
+        match note.fix {
+            None => findings.push(field, message),
+            Some(fix) => findings.push_with_fix(Severity::Warning, field, message, fix),
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Note {
     pub text: String,
     /// JSON pointer of the field that the note is about, if there is one.
     pub field: Option<String>,
+    /// How to fix it, if that differs from the fix of the finding about the rule.
+    pub fix: Option<&'static str>,
 }
 
 /// Verdict of a rule.
@@ -99,7 +101,7 @@ impl RuleOutcome {
 
 impl From<String> for Note {
     fn from(text: String) -> Self {
-        Self { text, field: None }
+        Self { text, field: None, fix: None }
     }
 }
 

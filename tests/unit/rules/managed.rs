@@ -111,6 +111,17 @@ fn sidecars_that_keep_running_cause_a_warning(#[case] pod: Value, #[case] warnin
     check(&scenario, &pod, RuleId::TerminationManaged, "refused SidecarNotTerminated", json!({}), warnings);
 }
 
+/// FP050 reports the setting, or the annotation if no setting permits the termination.
+#[test]
+fn notes_have_a_fix_unless_a_setting_permits_the_termination() {
+    let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };
+    let outcome = scenario.run(&pod(with_sidecars("vault-agent,log"), &["train", "vault-agent", "log"]));
+    let rule = outcome.rules.iter().find(|rule| rule.rule == RuleId::TerminationManaged).unwrap();
+    let notes: Vec<(&str, bool)> =
+        rule.notes.iter().map(|note| (note.text.split(' ').next().unwrap(), note.fix.is_some())).collect();
+    assert_eq!(notes, [("vault-agent", false), ("log", true)]);
+}
+
 #[test]
 fn a_sidecar_that_the_kubelet_restarts_causes_a_warning() {
     let mut pod = pod(json!({}), &["train", "daprd"]);

@@ -227,6 +227,6 @@ fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision 
     }
     let listed = conflicts.iter().take(MAX_CONFLICTS);
     let others = listed.clone().skip(1).map(warning);
-    let notes = listed.map(|conflict| Note { text: conflict.to_string(), field: conflict.field.clone() });
+    let notes = listed.map(|conflict| Note { text: conflict.to_string(), field: conflict.field.clone(), fix: None });
     others.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }

@@ -13,7 +13,9 @@ pub(in crate::mutate) const MANAGED: &str = "true";
 /// Prefix of warnings.
 const PREFIX: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.
-pub(crate) const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
+const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
+/// How to fix a sidecar for which no setting permits the termination.
+const FIX_METHOD: &str = "follow the message, or name another entry of the catalog by trainmesh.dev/helper-containers; docs/termination.md lists them";
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     let settings = &context.snapshot.config.termination;
@@ -43,7 +45,11 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));
     let pointer =
         |name: &str| context.pod.containers().find(|container| container.name() == name).map(Container::pointer);
-    let notes = blocked.iter().map(|sidecar| Note { text: described(sidecar), field: pointer(&sidecar.name) });
+    let notes = blocked.iter().map(|sidecar| Note {
+        text: described(sidecar),
+        field: pointer(&sidecar.name),
+        fix: (sidecar.reason != BlockedReason::PortForwardDisabled).then_some(FIX_METHOD),
+    });
     let decision = RuleDecision::new(Verdict::Refused, Reason::SidecarNotTerminated);
     warnings.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }
@@ -53,6 +59,6 @@ fn described(sidecar: &BlockedSidecar) -> String {
     let name = &sidecar.name;
     match &sidecar.reason {
         BlockedReason::PortForwardDisabled => format!("{name} keeps running: {PORT_FORWARD_DISABLED}"),
-        BlockedReason::Other(reason) => format!("{name} is not terminated: {reason}"),
+        reason @ BlockedReason::Other(_) => format!("{name} is not terminated: {reason}"),
     }
 }
