@@ -398,6 +398,37 @@ fn a_namespace_is_found_in_its_file(#[case] changes: &str, #[case] name: &str) {
     assert_eq!(found, [("%SRCROOT%/overlays/prod/ns.yaml".to_owned(), 6)]);
 }
 
+/// A finding about a field of the job names what sets it: a patch, or the kustomization with a JSON patch.
+#[rstest]
+#[case::json_patch(
+    "patches: [{target: {kind: PyTorchJob}, patch: '[{op: add}]'}]\n",
+    "overlays/prod/kustomization.yaml",
+    1
+)]
+#[case::merge_patch("patches: [{path: minimum.yaml}]\n", "overlays/prod/minimum.yaml", 4)]
+fn a_patched_field_of_a_job_is_located(#[case] patches: &str, #[case] source: &str, #[case] line: u64) {
+    let head = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\n";
+    let roles =
+        "  pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}}\n";
+    let minimum = "spec: {runPolicy: {schedulingPolicy: {minAvailable: 9}}}\n";
+    let rendered = format!("{head}spec:\n  runPolicy: {{schedulingPolicy: {{minAvailable: 9}}}}\n{roles}");
+    let files = [
+        ("overlays/prod/kustomization.yaml", &*format!("resources: [job.yaml]\n{patches}")),
+        (
+            "overlays/prod/job.yaml",
+            &*format!("{head}spec:\n  runPolicy: {{schedulingPolicy: {{minAvailable: 2}}}}\n{roles}"),
+        ),
+        ("overlays/prod/minimum.yaml", &*format!("{head}{minimum}")),
+        ("rendered.yaml", &*rendered),
+    ];
+    let run = run(&files, "lint -k overlays/prod -o json");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let findings = report["results"][0]["lint"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["id"] == "TR011").unwrap_or_else(|| panic!("{run:#?}"));
+    let found_source = found.get("source").unwrap_or(&report["results"][0]["source"]);
+    assert_eq!((found_source.as_str(), found["line"].as_u64()), (Some(source), Some(line)), "{run:#?}");
+}
+
 /// The labels of a Namespace are named once, not for each pod.
 #[rstest]
 #[case::of_the_input(

@@ -163,6 +163,21 @@ fn an_input_without_pods_has_no_premise(#[case] command: &[&str]) {
     assert!(!format!("{}{}", run.stdout, run.stderr).contains("namespace labels"), "{run:#?}");
 }
 
+/// The report contains the warnings of the admission response, the text those that the warning about the Namespace does not repeat.
+#[test]
+fn warnings_about_a_namespace_stay_in_the_response() {
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {trainmesh.dev/inject: enabled, \
+                     trainmesh.dev/mesh-trafic: direct}}\n";
+    let input = format!("{namespace}---\n{POD}");
+    let run = trainmesh(&["preview", "-f", "-", "-o", "json"], &input);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let warning =
+        "FP045: namespace label trainmesh.dev/mesh-trafic has no effect: did you mean trainmesh.dev/mesh-traffic?";
+    assert_eq!(report["results"][0]["warnings"], serde_json::json!([warning]), "{run:#?}");
+    let run = trainmesh(&["preview", "-f", "-"], &input);
+    assert!(!run.stdout.contains("mesh-trafic") && run.stderr.contains("label trainmesh.dev/mesh-trafic"), "{run:#?}");
+}
+
 /// Without the mode `direct`, no rule reads the annotation.
 #[rstest]
 #[case::other_mode("leave", 1, &["FP045", "trainmesh.dev/mesh-ports=80,abc has no effect: expected ports such as 8080,6006"])]
