@@ -79,17 +79,16 @@ impl Section for Resource {
         }
         let name = name?;
         let is_memory = name.as_str().starts_with("hugepages-");
+        let is_counted = ["mode", "count", "ratio", "max"].iter().any(|field| fields.has(field));
         match mode {
-            _ if is_memory => {
-                if ["mode", "count", "ratio", "max"].iter().any(|field| fields.has(field)) {
-                    fields.report_problem("name", format!("{name} is memory: expected only quantity"));
-                }
+            _ if is_memory && is_counted => {
+                fields.report_problem("name", format!("{name} is memory: expected only quantity"));
             }
-            Some(ResourceMode::PerGpu) if fields.has("count") => {
+            Some(ResourceMode::PerGpu) if !is_memory && fields.has("count") => {
                 fields.report_problem("count", "expected ratio instead of count with mode: perGpu".to_owned());
             }
             None | Some(ResourceMode::PerPod | ResourceMode::PerContainer)
-                if fields.has("ratio") && !fields.has_problem("mode") =>
+                if !is_memory && fields.has("ratio") && !fields.has_problem("mode") =>
             {
                 fields.report_problem("ratio", "requires mode: perGpu".to_owned());
             }
