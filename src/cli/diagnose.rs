@@ -115,7 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(interval) = watch {
         return watch_cluster(arguments, target.as_ref(), *interval);
     }
-    let (mut lacks_pods, mut holds_quota) = (false, false);
+    let (mut lacks_pods, mut misses_pods, mut holds_quota) = (false, false, false);
     let (report, errors, lacks_logs) = if filename.is_empty() {
         let (report, lacks_logs) = live(arguments, target.clone())?;
         (report, Vec::new(), lacks_logs)
@@ -129,6 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let report = diagnose(&snapshot, &selection, now);
         lacks_pods = !snapshot.has_pods() && errors.is_empty();
         holds_quota = snapshot.holds_quota();
+        misses_pods = snapshot.misses_pods() || holds_quota;
         (report, errors, lacks_logs)
     };
     if errors.is_empty() {
@@ -151,8 +152,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         } else {
             "the input contains no pods: a dump needs those of kubectl get pods -o yaml"
         };
-        // A suspended job, for example, has none.
-        if report.diagnoses.is_empty() {
+        // A job that is suspended or new, for example, has none.
+        if report.diagnoses.is_empty() && misses_pods {
             bail!(problem);
         }
         print_note(&mut stderr(ColorChoice::Auto), format_args!("{problem}"));

@@ -144,6 +144,14 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     let run = diagnose(&[], &format!("{job}\n---\n{holding}"));
     let error = "error: the input contains no pods, so it is not known whether a job that Kueue has admitted has any";
     assert_exit(&run, 2, &[], error);
+    // The namespace of a dump may have no pods.
+    let created = |time: &str| {
+        job.replace(r#""namespace": "team-a""#, &format!(r#""namespace": "team-a", "creationTimestamp": "{time}""#))
+    };
+    let waiting = diagnose(&["--now", "2026-01-01T12:00:00Z"], &created("2026-01-01T11:00:00Z"));
+    assert_exit(&waiting, 0, &["PodsNotCreated", "its operator has not created the pods"], &format!("note: {problem}"));
+    let new = diagnose(&["--now", "2026-01-01T12:00:00Z"], &created("2026-01-01T11:59:00Z"));
+    assert_exit(&new, 0, &["nothing found in 1 workload, 0 pods"], &format!("note: {problem}"));
     // A finding that needs no pods.
     let suspended = job.replace(r#""spec": {"#, r#""spec": {"runPolicy": {"suspend": true}, "#);
     let run = diagnose(&[], &suspended);

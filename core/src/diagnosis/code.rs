@@ -85,6 +85,8 @@ codes! {
         PodGroupOrphaned => "a PodGroup remains although its pod owner does not exist: it may hold resources of its queue",
         /// Events of controllers.
         PodCreationFails => "a controller cannot create the pods of a job",
+        /// Older than 10 minutes.
+        PodsNotCreated => "a job that has not finished has no pods: it waits in the queue of its scheduler, or its operator does not act",
         /// Bound to a node that left or does not report.
         NodeNotReporting => "the node of a pod does not exist or does not report, so the rank on it is lost",
         /// F11.

@@ -1,5 +1,6 @@
 //! Checks of pods, nodes, schedulers and queues.
 
+mod absent;
 mod accelerators;
 mod claims;
 mod crash;
@@ -22,7 +23,7 @@ use super::context::{Context, JobCheck};
 use super::{Diagnosis, job::Job};
 
 /// The checks of one workload.
-const JOB_CHECKS: [JobCheck; 15] = [
+const JOB_CHECKS: [JobCheck; 16] = [
     start::check_images,
     start::check_creation,
     not_started::check,
@@ -38,6 +39,7 @@ const JOB_CHECKS: [JobCheck; 15] = [
     accelerators::check,
     queue::check,
     ended::check,
+    absent::check,
 ];
 
 /// Checks a workload.

@@ -102,6 +102,12 @@ recoveries! {
     CreationDenied => No, "a controller cannot create pods, and not because of a quota", "it tries again, but the cause in the message needs a change";
     /// The webhook does not run.
     WebhookUnavailable => Unknown, "a controller cannot create pods because a webhook does not answer", "it tries again with growing delays, and succeeds when the webhook answers";
+    /// The scheduler admits the group first.
+    GroupQueued => Unknown, "a job has no pods, and its PodGroup waits", "its pods are created when its scheduler admits the PodGroup";
+    /// For example in another cluster.
+    PodsElsewhere => Unknown, "a job has no pods, and another controller runs it", "that controller decides, and may run the job in another cluster";
+    /// The operator may not run.
+    PodsAwaited => Unknown, "a job has no pods, for no reason that its objects show", "its operator creates them, if it runs";
     /// The operator may not run.
     RankAwaited => Unknown, "a rank has no pod", "its operator creates the pod if it runs and the job's limit of restarts allows it";
     /// The node may return.

@@ -209,6 +209,14 @@ impl ClusterSnapshot {
         !self.pods.is_empty()
     }
 
+    /// Returns true if an unfinished workload of a snapshot without pods has some, or is no object of a cluster.
+    #[must_use]
+    pub fn misses_pods(&self) -> bool {
+        let has_pods = |workload: &WorkloadRecord| !workload.is_finished() && workload.runs();
+        let misses = |workload: &WorkloadRecord| workload.created.is_none() || has_pods(workload);
+        self.pods.is_empty() && (self.workloads.is_empty() || self.workloads.iter().any(misses))
+    }
+
     /// Returns true if Kueue has admitted a job that has not finished.
     #[must_use]
     pub fn holds_quota(&self) -> bool {

@@ -26,9 +26,9 @@ fn failure(kind: &str, message: &str, seconds: i64) -> Value {
 #[case::some_exist(vec![pytorchjob(3), rank(0)], failure("PyTorchJob", QUOTA, 60), &["E PodCreationFails unknown"])]
 #[case::all_exist(vec![pytorchjob(1), rank(0), rank(1)], failure("PyTorchJob", QUOTA, 60), &[])]
 #[case::created_since(vec![pytorchjob(3), with(rank(0), json!({"metadata": {"creationTimestamp": ago(30)}}))], failure("PyTorchJob", QUOTA, 60), &[])]
-#[case::long_ago(vec![pytorchjob(3)], failure("PyTorchJob", QUOTA, 1800), &[])]
-#[case::another_job(vec![pytorchjob(3)], event("PyTorchJob", "gpt", "FailedCreate", QUOTA, 60), &[])]
-#[case::another_reason(vec![pytorchjob(3)], event("PyTorchJob", "llama", "SuccessfulCreatePod", "", 60), &[])]
+#[case::long_ago(vec![pytorchjob(3)], failure("PyTorchJob", QUOTA, 1800), &["I PodsNotCreated unknown"])]
+#[case::another_job(vec![pytorchjob(3)], event("PyTorchJob", "gpt", "FailedCreate", QUOTA, 60), &["I PodsNotCreated unknown"])]
+#[case::another_reason(vec![pytorchjob(3)], event("PyTorchJob", "llama", "SuccessfulCreatePod", "", 60), &["I PodsNotCreated unknown"])]
 fn failures_to_create_pods(#[case] mut objects: Vec<Value>, #[case] event: Value, #[case] expected: &[&str]) {
     objects.push(event);
     check(&objects, expected);

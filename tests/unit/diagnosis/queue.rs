@@ -40,7 +40,7 @@ fn cron_job() -> Value {
 #[case::evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], &["W JobSuspended yes"])]
 #[case::no_longer_evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "False", "QuotaReserved", START)]))], &["I JobSuspended unknown"])]
 #[case::deactivated(vec![suspended(true), workload(false, json!([]))], &["W JobSuspended no"])]
-#[case::not_suspended(vec![pytorchjob(1)], &[])]
+#[case::not_suspended(vec![pytorchjob(1)], &["I PodsNotCreated unknown"])]
 #[case::succeeded(vec![with(suspended(false), finished("Succeeded"))], &[])]
 #[case::failed(vec![with(suspended(true), finished("Failed"))], &["I JobFailed no"])]
 #[case::not_succeeded(vec![with(suspended(false), finished("Running"))], &["W JobSuspended no"])]
@@ -127,7 +127,66 @@ fn admitted(seconds: i64) -> Value {
 #[case::just_admitted(workload(true, json!([admitted(599)])), vec![rank_of("gpt", 0)], &[])]
 #[case::finished(workload(true, json!([admitted(600), condition("Finished", "True", "Succeeded", START)])), vec![rank_of("gpt", 0)], &[])]
 #[case::pods_run(workload(true, json!([admitted(600)])), vec![rank(0), rank(1)], &[])]
-#[case::pods_not_in_the_snapshot(workload(true, json!([admitted(600)])), vec![], &[])]
+#[case::pods_not_in_the_snapshot(workload(true, json!([admitted(600)])), vec![], &["I PodsNotCreated unknown"])]
 fn idle_quota(#[case] workload: Value, #[case] pods: Vec<Value>, #[case] expected: &[&str]) {
     check(&[vec![pytorchjob(1), workload], pods].concat(), expected);
+}
+
+fn volcano_job(phase: &str) -> Value {
+    let containers = json!([{"name": "a", "image": "i"}]);
+    json!({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job",
+        "metadata": {"namespace": "team-a", "name": "enq", "creationTimestamp": START},
+        "spec": {"tasks": [{"name": "worker", "replicas": 2, "template": {"spec": {"containers": containers}}}]},
+        "status": {"state": {"phase": phase}}})
+}
+
+fn volcano_group() -> Value {
+    let owner = json!([{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "enq", "controller": true}]);
+    json!({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "team-a", "name": "enq-1", "creationTimestamp": START, "ownerReferences": owner},
+        "spec": {"minMember": 2},
+        "status": {"phase": "Pending", "conditions": [condition("Unschedulable", "True", "NotEnoughResources", START)]}})
+}
+
+fn of_type(kind: &str, since: &str) -> Value {
+    json!({"status": {"conditions": [{"type": kind, "status": "True", "lastTransitionTime": since}]}})
+}
+
+/// A job without pods, beside a pod of another one, by which the pods of the namespace are known.
+#[rstest]
+#[case::operator_down(vec![pytorchjob(1)], &["W PodsNotCreated unknown"])]
+#[case::created_only(vec![with(pytorchjob(1), of_type("Created", START))], &["W PodsNotCreated unknown"])]
+#[case::new(vec![with(pytorchjob(1), json!({"metadata": {"creationTimestamp": ago(599)}}))], &[])]
+#[case::resumed(vec![with(pytorchjob(1), of_type("Resumed", &ago(599)))], &[])]
+#[case::long_resumed(vec![with(pytorchjob(1), of_type("Resumed", &ago(600)))], &["W PodsNotCreated unknown"])]
+#[case::runs(vec![with(pytorchjob(1), of_type("Running", START))], &[])]
+#[case::succeeded(vec![with(pytorchjob(1), of_type("Succeeded", START))], &[])]
+#[case::deleted(vec![with(pytorchjob(1), json!({"metadata": {"deletionTimestamp": START}}))], &[])]
+#[case::elsewhere(vec![with(pytorchjob(1), json!({"spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}}))], &["I PodsNotCreated unknown"])]
+#[case::usual_manager(vec![with(pytorchjob(1), json!({"spec": {"runPolicy": {"managedBy": "kubeflow.org/training-operator"}}}))], &["W PodsNotCreated unknown"])]
+#[case::queued(vec![volcano_job("Pending"), volcano_group()], &["I PodsNotCreated unknown"])]
+#[case::no_group(vec![volcano_job("Pending")], &["W PodsNotCreated unknown"])]
+#[case::completed(vec![volcano_job("Completed")], &[])]
+#[case::schedule(vec![with(cron_job(), json!({"metadata": {"creationTimestamp": START}, "spec": {"suspend": false}}))], &[])]
+fn jobs_without_pods(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&[objects, vec![rank_of("gpt", 0)]].concat(), expected);
+}
+
+#[test]
+fn a_queued_job_has_the_condition_of_its_group() {
+    let found = report(&[volcano_job("Pending"), volcano_group(), rank_of("gpt", 0)]).diagnoses.remove(0);
+    assert_eq!(
+        found.finding.message,
+        "the job has no pods: they are created when its PodGroup is admitted, which is Pending"
+    );
+    let first = &found.evidence[0];
+    assert_eq!((&*first.object, &*first.value), ("PodGroup team-a/enq-1", "NotEnoughResources: m"));
+}
+
+/// The pods may be missing in the input.
+#[rstest]
+#[case::unknown(pytorchjob(1), &["I PodsNotCreated unknown"])]
+#[case::runs(with(pytorchjob(1), of_type("Running", START)), &[])]
+fn inputs_without_pods(#[case] job: Value, #[case] expected: &[&str]) {
+    check(&[job], expected);
 }

@@ -145,6 +145,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         link: "docs/diagnose.md#podcreationfails",
     },
     Entry {
+        code: DiagnosisCode::PodsNotCreated,
+        severity: Severity::Warning,
+        proof: "a Job, a JobSet, a Volcano Job, a RayJob, a RayCluster or a job of Kubeflow has no pods, 10 minutes after its creation and its newest condition, and no other finding explains that; with its conditions and newest event; not if it is suspended, has finished, is being deleted, requests no pods, or reports that it runs; a note if it owns a PodGroup, with the phase and the condition of the PodGroup, if `spec.managedBy` names another controller, or if the input contains no pods at all",
+        fix: "check that the operator of the job runs, its log, and the events of the job: kubectl describe",
+        link: "docs/diagnose.md#podsnotcreated",
+    },
+    Entry {
         code: DiagnosisCode::NodeNotReporting,
         severity: Severity::Error,
         proof: "`spec.nodeName` is not among the nodes, or the condition `Ready` of the node is not True for one minute; the accelerator time is counted from that, and for a node that is gone, from the condition `Ready` of the pod or the events of the node, and not without them",

@@ -22,6 +22,25 @@ const LAUNCHER_POLICY: &str = "/spec/launcherCreationPolicy";
 const FINISHED: [&str; 4] = ["Complete", "Completed", "Failed", "Succeeded"];
 /// API groups of the kinds that have such conditions. Others have a phase.
 const REPORTING: [&str; 4] = ["batch", "jobset.x-k8s.io", "kubeflow.org", "trainer.kubeflow.org"];
+/// API groups of jobs that have no pods only until their operator creates them.
+const OPERATORS: [&str; 6] =
+    ["batch", "batch.volcano.sh", "jobset.x-k8s.io", "kubeflow.org", "ray.io", "trainer.kubeflow.org"];
+/// Kinds of these groups that may have no pods for long.
+const WITHOUT_PODS: [&str; 2] = ["CronJob", "RayService"];
+/// Fields with the phase of a job: of Volcano, of a `RayJob` and of a `RayCluster`.
+const PHASES: [&str; 3] = ["/status/state/phase", "/status/jobDeploymentStatus", "/status/state"];
+/// Phases in which a job waits for its pods. In others, it has pods, or has none any more.
+const WAITING: [&str; 4] = ["Pending", "Inqueue", "Initializing", "Waiting"];
+/// Fields with the controller of a job, if it is not the usual one, and the values for the usual ones.
+const MANAGERS: [&str; 2] = ["/spec/managedBy", "/spec/runPolicy/managedBy"];
+const USUAL_MANAGERS: [&str; 6] = [
+    "kubernetes.io/job-controller",
+    "jobset.sigs.k8s.io/jobset-controller",
+    "kubeflow.org/training-operator",
+    "kubeflow.org/mpi-operator",
+    "ray.io/kuberay-operator",
+    "trainer.kubeflow.org/trainjob-controller",
+];
 /// Maximum number of roles of a job.
 const MAX_ROLES: usize = 16;
 
@@ -58,6 +77,12 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     /// Queue of Kueue.
     pub(in crate::diagnosis) queue: Option<Box<str>>,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+    /// Controller that acts instead of the usual one.
+    pub(in crate::diagnosis) managed_by: Option<Box<str>>,
+    /// True if it requests no pods.
+    is_empty: bool,
+    /// True if its status counts pods, or has a phase in which it has some or none any more.
+    has_had_pods: bool,
 }
 
 /// A Workload of Kueue, which holds the quota of a job.
@@ -102,9 +127,22 @@ impl WorkloadRecord {
             suspended: SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field),
             queue: workload::kueue_queue(raw).map(|queue| truncate(queue, 253)),
             conditions: conditions(raw),
+            managed_by: MANAGERS
+                .iter()
+                .find_map(|pointer| name(raw, pointer))
+                .filter(|manager| !USUAL_MANAGERS.contains(&&**manager)),
+            is_empty: pods == Some(0) && !roles.is_empty(),
+            has_had_pods: has_had_pods(raw),
             namespace,
         })
     }
+}
+
+/// Returns true if the status of a job counts pods, or has a phase in which it has some or none any more.
+fn has_had_pods(raw: &Value) -> bool {
+    let phase = PHASES.iter().find_map(|pointer| raw.pointer(pointer)?.as_str());
+    let is_active = raw.pointer("/status/active").and_then(Value::as_u64).is_some_and(|active| active > 0);
+    is_active || phase.is_some_and(|phase| !phase.is_empty() && !WAITING.contains(&phase))
 }
 
 /// Returns the names of roles, in lower case, with their numbers of pods.
@@ -132,6 +170,18 @@ impl WorkloadRecord {
     /// Returns a condition that is true.
     pub(in crate::diagnosis) fn true_condition(&self, kind: &str) -> Option<&ConditionRecord> {
         super::condition::find(&self.conditions, kind).filter(|condition| condition.is_true())
+    }
+
+    /// Returns true if it should have pods, as far as its object shows.
+    pub(in crate::diagnosis) fn awaits_pods(&self) -> bool {
+        let is_over = self.is_finished() || self.is_deleted || self.suspended.is_some() || self.is_empty;
+        let is_job = OPERATORS.contains(&self.group) && !WITHOUT_PODS.contains(&&*self.kind);
+        is_job && !is_over && !self.runs()
+    }
+
+    /// Returns true if its status shows that it has pods, or has had some.
+    pub(in crate::diagnosis) fn runs(&self) -> bool {
+        self.has_had_pods || self.true_condition("Running").is_some()
     }
 
     /// Returns true if its kind has a condition for the end of a workload.
