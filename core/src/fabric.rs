@@ -9,6 +9,7 @@ mod compute_domain;
 pub mod conf;
 mod devices;
 mod machines;
+mod misspelled;
 pub mod nccl;
 
 /// Maximum length in bytes of an annotation with a list of networks, to bound the memory for parsing its JSON. An entry
@@ -19,3 +20,4 @@ pub use compute_domain::{ComputeDomain, GROUP as COMPUTE_DOMAIN_GROUP};
 pub use devices::{is_rdma_network, is_rdma_resource};
 pub(crate) use machines::is_size;
 pub use machines::{MachineDevices, machine_devices, misspelled_machine};
+pub(crate) use misspelled::misspelled_pattern;

@@ -8,7 +8,7 @@ use super::planner::Conflict;
 use super::target::{Targets, targets};
 use crate::config::Profile;
 use crate::config::profile::MachinePattern;
-use crate::hint::nearest;
+use crate::fabric::misspelled_pattern;
 use crate::keys;
 use crate::mutate::rules::RuleContext;
 use crate::pod::Pod;
@@ -106,8 +106,8 @@ fn describe(pod: Pod<'_>, profile: &Profile, machine: &str, suitable: Option<&Pr
         (None, Some(other)) => format!("select {}", other.name),
         // No profile is for a machine of this name.
         (None, None) => {
-            let names: Vec<&str> = profile.matches.machines.iter().map(MachinePattern::as_str).collect();
-            let near = nearest(machine, &names).map(|near| format!("did you mean {near}? Or ")).unwrap_or_default();
+            let near = misspelled_pattern(machine, &profile.matches.machines);
+            let near = near.map(|near| format!("did you mean {near}? Or ")).unwrap_or_default();
             format!("{near}select another fabric, or configure a profile for it (examples/fabric has more)")
         }
     };
