@@ -13,7 +13,6 @@ pub use mesh::consequence::is_consequence;
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
 use crate::finding::Finding;
-use crate::keys;
 use crate::lint::{self, NAMESPACE_FIELD};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};
 use crate::rule::Note;
