@@ -47,8 +47,12 @@ const KNOWN: [(&str, &[Location]); 15] = [
 ];
 /// Start of domains that users take for that of [`keys::OWN_PREFIX`].
 const PROJECT: &str = "trainmesh";
-/// Number of keys in [`KNOWN`] that the message about an unknown one lists. All that users set would not fit in a warning.
-const LISTED: usize = 8;
+/// Number of keys in [`KNOWN`] that users set.
+const OF_USERS: usize = 10;
+/// Maximum number of names that the message about an unknown one lists: more would not fit in a warning.
+const MAX_NAMES: usize = 4;
+/// Minimum length of a first word that only one key has.
+const MIN_WORD: usize = 6;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
 /// has an effect or is not a key of trainmesh, or of Istio's injection or ambient mode. [`fabric_problem`] checks the names
@@ -119,7 +123,7 @@ pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
         return None;
     }
     let fix = profiles.advice(value);
-    Some(format!("{}={}: no fabric profile has this name: {fix}", keys::FABRIC, excerpt(value)))
+    Some(format!("{}={}: no fabric profile has this name: {fix}", keys::FABRIC, shown(excerpt(value))))
 }
 
 /// Returns the problem of a known key with another domain, such as `trainmesh.io/fabric` or `Trainmesh.dev/fabric`.
@@ -137,22 +141,56 @@ fn other_domain(key: &str) -> Option<String> {
 }
 
 fn unknown_key(location: Location, key: &str, name: &str) -> String {
-    let short = |key: &'static str| key.strip_prefix(keys::OWN_PREFIX).unwrap_or(key);
-    let names = |known: &[(&'static str, &[Location])]| -> Vec<&str> {
-        known.iter().filter(|(_, locations)| locations.contains(&location)).map(|(key, _)| short(key)).collect()
-    };
-    if let Some(near) = nearest(name, &names(&KNOWN)) {
-        return format!("{} has no effect: did you mean {}{near}?", excerpt(key), keys::OWN_PREFIX);
-    }
-    let elsewhere = nearest(name, &KNOWN.map(|(key, _)| short(key)));
-    let found = elsewhere.and_then(|near| KNOWN.iter().find(|(key, _)| short(key) == near));
-    match found {
-        Some((near, locations)) => {
-            format!("{} has no effect: did you mean {near}, {}?", excerpt(key), kind_of_entry(locations))
+    let problem = format!("{} has no effect", excerpt(key));
+    match similar_key(location, name) {
+        Some((near, locations)) if locations.contains(&location) => format!("{problem}: did you mean {near}?"),
+        Some((near, locations)) => format!("{problem}: did you mean {near}, {}?", kind_of_entry(locations)),
+        None if location == NamespaceAnnotation => format!("{problem}: trainmesh reads annotations of pods only"),
+        None => {
+            let names = names(KNOWN[..OF_USERS].iter(), location);
+            match names.split_at_checked(MAX_NAMES) {
+                Some((listed, [_, rest @ ..])) => {
+                    format!("{problem}: use {} or {} more", listed.join(", "), rest.len() + 1)
+                }
+                _ => format!("{problem}: use {}", one_of(&names)),
+            }
         }
-        None if location == NamespaceAnnotation => format!("{} has no effect", excerpt(key)),
-        None => format!("{} has no effect: use {}", excerpt(key), one_of(&names(&KNOWN[..LISTED]))),
     }
+}
+
+/// Returns the key that `name`, the part of an unknown one after the prefix, is meant to be, and where it has an effect.
+fn similar_key(location: Location, name: &str) -> Option<(&'static str, &'static [Location])> {
+    let here = names(KNOWN.iter(), location);
+    let all: Vec<&str> = KNOWN.iter().map(|(key, _)| short(key)).collect();
+    let near = [here, all].into_iter().find_map(|known| nearest(name, &known)).or_else(|| with_first_word(name))?;
+    KNOWN.iter().find(|(key, _)| short(key) == near).copied()
+}
+
+/// Returns the name that alone starts with the first word of `name`, such as `checkpoint`.
+fn with_first_word(name: &str) -> Option<&'static str> {
+    let first = |name: &'_ str| name.split('-').next().unwrap_or_default().trim_end_matches('s').to_owned();
+    let word = first(name);
+    let mut found = KNOWN[..OF_USERS].iter().map(|(key, _)| short(key)).filter(|known| first(known) == word);
+    let only = found.next().filter(|_| word.len() >= MIN_WORD)?;
+    found.next().is_none().then_some(only)
+}
+
+/// Returns the names of the keys in `known` that have an effect at `location`.
+fn names<'k>(
+    known: impl Iterator<Item = &'k (&'static str, &'static [Location])>,
+    location: Location,
+) -> Vec<&'static str> {
+    known.filter(|(_, locations)| locations.contains(&location)).map(|(key, _)| short(key)).collect()
+}
+
+fn short(key: &'static str) -> &'static str {
+    key.strip_prefix(keys::OWN_PREFIX).unwrap_or(key)
+}
+
+/// Returns the known key that `key`, an unknown one of trainmesh in the map of a pod's metadata, is meant to be.
+pub(crate) fn misspelled_key(location: Location, key: &str) -> Option<&'static str> {
+    let name = key.strip_prefix(keys::OWN_PREFIX).filter(|_| pod_map(key).is_none())?;
+    Some(similar_key(location, name)?.0)
 }
 
 fn kind_of_entry(locations: &[Location]) -> &'static str {
@@ -198,6 +236,11 @@ pub(crate) fn excerpt(text: &str) -> &str {
     /// Maximum length in bytes: that of a valid label value.
     const MAX: usize = 63;
     &text[..text.floor_char_boundary(MAX)]
+}
+
+/// Returns the text of a value, which is visible if it is empty.
+pub(crate) fn shown(value: &str) -> &str {
+    if value.is_empty() { "\"\"" } else { value }
 }
 
 impl Location {

@@ -102,6 +102,14 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["roles: 1"],
     "trainmesh.dev/fabric has no effect in .spec.replicatedJobs[0].template.metadata.labels: move it to"
 )]
+#[case::misspelled_label_of_a_workload(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    &CRON_JOB.replace("metadata: {name: a}", "metadata: {name: a, annotations: {trainmesh.dev/fabrik: x}}"),
+    1,
+    &[],
+    "CronJob default/a: trainmesh.dev/fabrik has no effect in .metadata.annotations: did you mean trainmesh.dev/fabric in \
+     .spec.jobTemplate.spec.template.metadata.labels?\n"
+)]
 #[case::label_as_annotation_of_a_workload(
     &["preview", "-f", "-", "--fail-on", "unknown"],
     &CRON_JOB.replace("metadata: {name: a}", "metadata: {name: a, annotations: {trainmesh.dev/inject: disabled}}"),

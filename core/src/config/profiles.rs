@@ -124,6 +124,10 @@ impl Profiles {
     /// Returns what to do about `name`, which no profile has.
     #[must_use]
     pub fn advice(&self, name: &str) -> String {
+        // As a template renders a value that is not set.
+        if name.is_empty() {
+            return format!("remove the label, or use {}", keys::NO_FABRIC);
+        }
         if profile_sources().any(|source| source.profile == name) {
             return format!("it is an example: add the profile of examples/fabric/{name}.yaml to the configuration");
         }

@@ -110,7 +110,27 @@ use crate::config::Configuration;
     NamespaceAnnotation,
     "trainmesh.dev/color",
     "",
-    Some("trainmesh.dev/color has no effect")
+    Some("trainmesh.dev/color has no effect: trainmesh reads annotations of pods only")
+)]
+#[case::first_word_of_another_annotation(
+    NamespaceAnnotation,
+    "trainmesh.dev/checkpoints",
+    "",
+    Some(
+        "trainmesh.dev/checkpoints has no effect: did you mean trainmesh.dev/checkpoint-write-time, an annotation of pods?"
+    )
+)]
+#[case::first_word(
+    PodAnnotation,
+    "trainmesh.dev/checkpoint-cost",
+    "30s",
+    Some("trainmesh.dev/checkpoint-cost has no effect: did you mean trainmesh.dev/checkpoint-write-time?")
+)]
+#[case::distant_annotation(
+    PodAnnotation,
+    "trainmesh.dev/color",
+    "",
+    Some("trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle, mesh-ports or 2 more")
 )]
 #[case::injection(NamespaceLabel, "istio-injection", "disabled", None)]
 #[case::misspelled_injection(
@@ -245,6 +265,7 @@ fn entries_without_effect_are_reported(
         "trainmesh.dev/fabric=hgx-rails: no fabric profile has this name: it is an example: add the profile of examples/fabric/hgx-rails.yaml to the configuration"
     )
 )]
+#[case::empty("", Some("trainmesh.dev/fabric=\"\": no fabric profile has this name: remove the label, or use none"))]
 #[case::distant("x", Some("trainmesh.dev/fabric=x: no fabric profile has this name: trainmesh fabric list shows all"))]
 fn unknown_profiles_are_reported(#[case] value: &str, #[case] expected: Option<&str>) {
     let profiles = Configuration::embedded().fabric.profiles;

@@ -10,7 +10,7 @@ use crate::gang::key;
 use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
 use crate::manifest::{Document, DocumentWarning};
-use crate::own_keys::{Location, fabric_problem, pod_map, problem};
+use crate::own_keys::{Location, fabric_problem, misspelled_key, pod_map, problem};
 use crate::step::Step;
 
 /// A label or annotation outside the pod templates.
@@ -63,9 +63,21 @@ pub(super) fn warnings(
     let without_effect = found.into_iter().filter(|entry| !entry.has_effect(&templates, reports));
     let warning = |entry: Entry<'_>| {
         let (check, path, key) = (entry.check(), joined(&entry.path), entry.key);
-        let misspelled = entry.problem_in_pods(fabric).map(|problem| format!("; {problem}")).unwrap_or_default();
-        let fix = entry.fix(&templates);
-        let message = format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}{misspelled}");
+        let message = match (misspelled_key(entry.location(), key), entry.problem_in_pods(fabric)) {
+            (Some(near), _) => {
+                let place = entry.place(pod_map(near).unwrap_or(entry.map), &templates);
+                let place = place
+                    .map_or_else(|| "on the pod template of its runtime".to_owned(), |place| format!("in {place}"));
+                format!("{key} has no effect in {path}: did you mean {near} {place}?")
+            }
+            // There is no place for a key that does not exist.
+            (None, Some(problem)) if check == OWN_KEYS && pod_map(key).is_none() => problem,
+            (None, problem) => {
+                let problem = problem.map(|problem| format!("; {problem}")).unwrap_or_default();
+                format!("{key} has no effect in {path}: {}{problem}", entry.fix(&templates))
+            }
+        };
+        let message = format!("{kind} {namespace}/{name}: {message}");
         DocumentWarning::at(document, document.path_position(&format!("{path}[{key}]")), check.code(), message)
     };
     without_effect.take(MAX_WARNINGS).map(warning).collect()
@@ -138,14 +150,19 @@ impl<'a> Entry<'a> {
         if self.key.starts_with(keys::OWN_PREFIX) { OWN_KEYS } else { MISPLACED_KEYS }
     }
 
+    /// Returns where in pods the entry has an effect, or would have one.
+    fn location(&self) -> Location {
+        if self.pod_map() == "labels" { Location::PodLabel } else { Location::PodAnnotation }
+    }
+
+    fn pod_map(&self) -> &'static str {
+        pod_map(self.key).unwrap_or(self.map)
+    }
+
     /// Returns the problem that the entry has on pods, too, so that nobody moves a misspelled one.
     fn problem_in_pods(&self, fabric: &Fabric) -> Option<String> {
         let value = self.value.as_str()?;
-        let location = if pod_map(self.key).unwrap_or(self.map) == "labels" {
-            Location::PodLabel
-        } else {
-            Location::PodAnnotation
-        };
+        let location = self.location();
         let unknown_profile = (self.key == keys::FABRIC).then(|| fabric_problem(value, &fabric.profiles)).flatten();
         unknown_profile.or_else(|| problem(location, self.key, value))
     }
@@ -182,22 +199,27 @@ impl<'a> Entry<'a> {
 
     /// Returns how to give the pods the entry.
     fn fix(&self, templates: &[Template<'_>]) -> String {
-        let target = pod_map(self.key).unwrap_or(self.map);
-        let verb = if target == self.map {
-            "move it to".to_owned()
-        } else {
-            format!("set the {} in", target.trim_end_matches('s'))
+        let target = self.pod_map();
+        let Some(place) = self.place(target, templates) else {
+            return "set it on the pod template of its runtime, or by a patch of the runtime".to_owned();
         };
+        if target == self.map {
+            format!("move it to {place}")
+        } else {
+            format!("set the {} in {place}", target.trim_end_matches('s'))
+        }
+    }
+
+    /// Returns where `map` of the pods is: in the first of `templates` below the owner that lacks the entry; `None` if there is no
+    /// template.
+    fn place(&self, map: &str, templates: &[Template<'_>]) -> Option<String> {
         let lacking = |template: &&Template<'_>| template.path.starts_with(self.owner()) && !template.has(self);
         let mut lacking = templates.iter().filter(lacking);
         let (first, is_only) = match lacking.next() {
             Some(first) => (first, lacking.next().is_none()),
-            None => match templates.first() {
-                Some(first) => (first, templates.len() == 1),
-                None => return "set it on the pod template of its runtime, or by a patch of the runtime".to_owned(),
-            },
+            None => (templates.first()?, templates.len() == 1),
         };
         let others = if is_only { "" } else { " (and of the other pod templates)" };
-        format!("{verb} {}.{target}{others}", first.metadata_path())
+        Some(format!("{}.{map}{others}", first.metadata_path()))
     }
 }

@@ -37,7 +37,7 @@ fn named(annotation: &str) -> Scenario {
 #[case::unknown_annotation(
     annotated("trainmesh.dev/color: red"),
     Some(
-        "annotation trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle or mesh-ports"
+        "annotation trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle, mesh-ports or 2 more"
     )
 )]
 #[case::namespace(

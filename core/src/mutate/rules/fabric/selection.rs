@@ -11,6 +11,7 @@ use crate::config::Profile;
 use crate::config::profile::OnConflict;
 use crate::labels;
 use crate::mutate::{ProfileChoice, Reason};
+use crate::own_keys::shown;
 
 /// Profile selected for a pod.
 pub(super) struct Selection<'a> {
@@ -115,6 +116,7 @@ fn refuse_unknown(context: &RuleContext<'_>, name: &str) -> RuleDecision {
         return RuleDecision::refused(Reason::UnknownFabric, problem, format!("fabric: {problem}"));
     }
     let fix = context.snapshot.config.fabric.profiles.advice(name);
+    let name = shown(name);
     RuleDecision::refused(
         Reason::UnknownFabric,
         format!("{name}: {fix}"),
