@@ -278,3 +278,12 @@ fn notes_about_pods_are_printed_with_the_pods(#[case] output: &[&str], #[case] i
         trainmesh(&[&["preview", "-f", "examples/rayjob.yaml", "-f", "examples/trainjob.yaml"], output].concat(), "");
     assert_eq!(run.stderr.contains("random suffix"), is_printed, "{run:#?}");
 }
+
+#[test]
+fn findings_that_are_listed_are_not_counted_again() {
+    let annotations = (0..7).map(|index| format!("trainmesh.dev/setle{index}: 1s")).collect::<Vec<_>>().join(", ");
+    let pod = POD.replace("name: a\n", &format!("name: a\n  annotations: {{{annotations}}}\n"));
+    let run = trainmesh(&["preview", "-f", "-", "-o", "explain"], &pod);
+    assert_eq!(run.stdout.matches("FP045 W annotation").count(), 7, "{}", run.stdout);
+    assert!(!run.stdout.contains("more; run"), "{}", run.stdout);
+}
