@@ -81,6 +81,15 @@ fn lines_about_a_cluster_fit_the_terminal(
     check(name, &output, columns);
 }
 
+/// The path of NCCL's tuner configuration is wider than the column of reasons.
+#[test]
+fn a_wide_word_moves_the_reasons_below_their_rules() {
+    let output = in_terminal(&files(), "fabric render gke-rdma-gib-a3u -o explain", Some(120), &[]);
+    let widest =
+        output.lines().map(|line| anstream::adapter::strip_str(line).to_string().trim_end().chars().count()).max();
+    assert!(widest.unwrap() <= 120, "{output}");
+}
+
 /// A terminal may report no size, and `COLUMNS` overrides it.
 #[rstest]
 #[case::no_size(0, &[], 80)]

@@ -6,7 +6,7 @@ use super::account::write_account;
 use super::text::{
     ExplainedChecks, write_heading, write_objects, write_refusal_place, write_separator, write_summary, write_warnings,
 };
-use super::{Closing, Sink, TextOptions, style};
+use super::{Closing, Layout, Sink, TextOptions, style};
 use crate::mutate::{RuleOutcome, Verdict};
 use crate::preview::{PodReport, WebhookResult, WebhookTrace};
 use crate::printable::Printable;
@@ -14,7 +14,8 @@ use crate::printable::Printable;
 /// Columns of the lines below a rule.
 const INDENT: usize = 4;
 
-/// Minimum width of the column WHY. In a narrower terminal, the reason is in the lines below the rule.
+/// Minimum width of the column WHY. In a narrower terminal, and if a word is wider than the column, the reason is in the lines below
+/// the rule.
 const MIN_WHY: usize = 60;
 
 /// Writes a table of the rules for each role. Roles with the same outcome are shown as one.
@@ -42,7 +43,7 @@ impl<W: Write> Explain<W> {
         let reasons = column_width("REASON", &mut rules.iter().map(|rule| rule.reason.code().len()));
         let layout = self.options.layout;
         let why = names + reasons + 15;
-        let has_column = layout.fits(why + MIN_WHY);
+        let has_column = layout.fits(why + MIN_WHY) && rules.iter().all(|rule| fits_column(rule, why, layout));
         let (heading, dim) = (style::HEADING, style::DIM);
         let header = if has_column { "WHY" } else { "" };
         let row = format!("{:<names$}  {:<7}  {:<reasons$}  {header}", "RULE", "OUTCOME", "REASON");
@@ -77,6 +78,14 @@ impl<W: Write> Explain<W> {
         let message = self.options.layout.wrap(&Printable(&trace.message).to_string(), 11, INDENT);
         writeln!(self.out, "  {style}webhook{style:#}: {message}")
     }
+}
+
+/// Returns true if no text of `rule` is wider than a column that starts at `column`.
+fn fits_column(rule: &RuleOutcome, column: usize, layout: Layout) -> bool {
+    let fits = |text: &str, indent: usize| layout.fits_words(&Printable(text).to_string(), indent);
+    fits(&rule.summary(), column)
+        && rule.notes.iter().all(|note| fits(&note.text, column + 2))
+        && rule.field.iter().all(|field| fits(field, column))
 }
 
 impl<W: Write> Sink for Explain<W> {

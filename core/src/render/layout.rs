@@ -39,6 +39,13 @@ impl Layout {
         wrapped
     }
 
+    /// Returns true if no word of `text` is wider than a line with `indent` blanks. As in [`wrap`](Self::wrap), commas divide words.
+    #[must_use]
+    pub fn fits_words(self, text: &str, indent: usize) -> bool {
+        let mut parts = text.split(' ').flat_map(|word| word.split_inclusive(','));
+        parts.all(|part| self.fits(indent + part.chars().count()))
+    }
+
     /// Returns true if a line of `length` characters fits.
     #[must_use]
     pub fn fits(self, length: usize) -> bool {
@@ -69,5 +76,14 @@ mod tests {
         #[case] expected: &str,
     ) {
         assert_eq!(Layout { width }.wrap(text, column, 2), expected);
+    }
+
+    #[rstest]
+    #[case::no_terminal(None, "aaaaaaaaa", true)]
+    #[case::words(Some(6), "aaaa bbbb", true)]
+    #[case::wide_word(Some(5), "a bbbb", false)]
+    #[case::list(Some(6), "aaa,bbb,c", true)]
+    fn words_fit_a_column(#[case] width: Option<usize>, #[case] text: &str, #[case] expected: bool) {
+        assert_eq!(Layout { width }.fits_words(text, 2), expected);
     }
 }
