@@ -10,7 +10,7 @@ mod text;
 mod watch;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstream::ColorChoice;
@@ -20,6 +20,7 @@ use jiff::Timestamp;
 
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_note, stderr};
+use crate::manifest;
 use dump::Dump;
 use scope::ScopeArguments;
 use trainmesh_core::diagnosis::{DiagnosisReport, Selection, Target, diagnose};
@@ -111,6 +112,9 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { target, scope, filename, logs, now, output, watch, ras: _ } = arguments;
+    if let Some(file) = target.iter().find(|word| is_dump(Path::new(word))) {
+        bail!("to read the dump {file}, use -f {file}");
+    }
     let target = parse_target(target)?;
     if let Some(interval) = watch {
         return watch_cluster(arguments, target.as_ref(), *interval);
@@ -239,6 +243,11 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
     } else {
         Err("expected an interval of 1s to 1h".to_owned())
     }
+}
+
+/// Returns true if an argument is a file rather than a workload: the name of a pod may have the same extension.
+fn is_dump(path: &Path) -> bool {
+    manifest::has_extension(path) && path.is_file()
 }
 
 /// Parses `KIND/NAME`, `KIND NAME` or the name of a pod.

@@ -6,13 +6,14 @@ mod render;
 mod show;
 mod sources;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Subcommand;
 
 pub(super) use self::name::ProfileNameParser;
 use super::{Status, config};
+use crate::manifest::has_extension;
 use trainmesh_core::config::{Configuration, Profiles, profile_sources};
 
 /// List, show and render fabric profiles.
@@ -100,6 +101,9 @@ fn unknown_name<T>(suggestion: Option<String>, name: &str) -> anyhow::Result<T> 
     let is_example = profile_sources().any(|source| source.profile == name);
     let hint = match suggestion {
         _ if is_example => format!("it is an example: set --config examples/fabric/{name}.yaml"),
+        _ if has_extension(Path::new(name)) => {
+            format!("for the profiles of a file, use --config {name}, and their name")
+        }
         Some(near) => format!("did you mean {near}?"),
         None => "run `trainmesh fabric list` to list the profiles, and set --config for your own".to_owned(),
     };

@@ -22,6 +22,22 @@ const OTHER_FLAGS: [(&str, &str); 2] = [("-r", "use '-R'"), ("--format", "use '-
 /// Commands that do not exist, and similar ones.
 const OTHER_COMMANDS: [(&str, &str); 2] = [("explain", "preview -o explain"), ("validate", "config validate")];
 
+/// Commands without, or with fewer arguments, what such an argument may be, and the flag that takes it.
+const FLAGGED_ARGUMENTS: [(&[&str], &str, &str); 6] = [
+    (&["inventory"], "read the dump", "-f"),
+    (&["config", "show"], "read the configuration", "--config"),
+    (&["fabric", "list"], "read the configuration", "--config"),
+    (&["fabric", "render"], "select the machine", "--machine"),
+    (&["sweep"], "select the namespace", "-n"),
+    (&["doctor"], "select the namespace", "-n"),
+];
+
+/// Values of preview's flags that only lint has, and what to use instead.
+const LINT_VALUES: [(&str, &[&str], &str); 2] = [
+    ("--fail-on", &["error", "info", "E", "W", "I"], "for severities, use 'trainmesh lint --fail-on'"),
+    ("--output", &["sarif"], "for SARIF, use 'trainmesh lint -o sarif'"),
+];
+
 /// Flags of preview and other programs that lint has not, or with other values, and where to find them.
 const LINT_FLAGS: [(&str, &str); 3] = [
     ("--cluster", "for the state of a cluster, use 'trainmesh preview --cluster'"),
@@ -40,7 +56,7 @@ pub(super) fn print(arguments: &[OsString], error: &clap::Error) {
     };
 }
 
-/// Suggests `-f` for a manifest that is specified without it, and the equivalents of other commands and flags.
+/// Suggests the flag for an argument that is specified without it, and the equivalents of other commands and flags.
 fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
         let known = OTHER_COMMANDS.iter().find(|(other, _)| name == other).map(|(_, known)| (*known).to_owned());
@@ -61,21 +77,46 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
     let path = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(path)) if !path.starts_with('-') => path.clone(),
         Some(ContextValue::String(flag)) => {
-            let is_lint = arguments.get(1).is_some_and(|name| name == "lint");
-            let of_lint = LINT_FLAGS.iter().find(|(known, _)| is_lint && flag.starts_with(known));
+            let is_command = |command| arguments.get(1).is_some_and(|name| name == command);
+            let of_lint = LINT_FLAGS.iter().find(|(known, _)| is_command("lint") && flag.starts_with(known));
             let other = || OTHER_FLAGS.iter().find(|(known, _)| reads_manifests && flag == known);
-            let suggestion = of_lint.or_else(other).map(|(_, text)| *text);
-            if let Some(suggestion) = suggestion {
+            let flag = of_lint.or_else(other).map(|(_, text)| *text);
+            if let Some(suggestion) = flag.or_else(|| lint_value(&error).filter(|_| is_command("preview"))) {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
             }
             return error;
         }
         _ => return error,
     };
-    if reads_manifests && error.kind() == ErrorKind::UnknownArgument {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![manifest_suggestion(&path).into()]));
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(suggestion) = argument_suggestion(arguments, &path)
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
     }
     error
+}
+
+/// Suggests the flag that takes `argument`, which the command does not take.
+fn argument_suggestion(arguments: &[OsString], argument: &str) -> Option<String> {
+    let words = arguments.get(1..)?;
+    if MANIFEST_COMMANDS.iter().any(|known| words.first().is_some_and(|name| name == known)) {
+        return Some(manifest_suggestion(argument));
+    }
+    let is_command =
+        |command: &[&str]| command.len() <= words.len() && words.iter().zip(command).all(|(word, name)| word == name);
+    let (_, verb, flag) = FLAGGED_ARGUMENTS.iter().find(|(command, ..)| is_command(command))?;
+    Some(format!("to {verb} '{argument}', use '{flag} {argument}'"))
+}
+
+/// Returns what to use instead of a value that only a flag of lint has.
+fn lint_value(error: &clap::Error) -> Option<&'static str> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (flag, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let is_known = |(known, values, _): &&(&str, &[&str], _)| flag.starts_with(known) && values.contains(&value);
+    LINT_VALUES.iter().find(is_known).map(|(_, _, text)| *text)
 }
 
 /// Returns true if the name of a pod conflicts with a flag.

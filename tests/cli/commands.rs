@@ -234,6 +234,22 @@ fn color_can_be_forced() {
 #[case::format("lint --format json -f a", "use '-o'")]
 #[case::cluster("lint --cluster -f a", "use 'trainmesh preview --cluster'")]
 #[case::disable("lint --disable FP001 -f a", "list it in fabric.lint.disable of a configuration")]
+#[case::severity("preview --fail-on W -f a", "for severities, use 'trainmesh lint --fail-on'")]
+#[case::sarif("preview -o sarif -f a", "use 'trainmesh lint -o sarif'")]
+#[case::dump_of_inventory("inventory dump.json", "to read the dump 'dump.json', use '-f dump.json'")]
+#[case::file_to_diagnose(
+    "diagnose config/schema.json",
+    "to read the dump config/schema.json, use -f config/schema.json"
+)]
+#[case::shown_configuration("config show a.yaml", "use '--config a.yaml'")]
+#[case::listed_configuration("fabric list a.yaml", "use '--config a.yaml'")]
+#[case::file_as_profile("fabric show a.yaml", "for the profiles of a file, use --config a.yaml")]
+#[case::machine(
+    "fabric render eks-efa p5.48xlarge",
+    "to select the machine 'p5.48xlarge', use '--machine p5.48xlarge'"
+)]
+#[case::namespace("sweep team-a", "to select the namespace 'team-a', use '-n team-a'")]
+#[case::checked_namespace("doctor team-a", "use '-n team-a'")]
 #[case::explain("explain", "'preview -o explain'")]
 #[case::validate("validate", "'config validate'")]
 fn usage_errors_name_the_equivalent(#[case] command: &str, #[case] stderr: &str) {
