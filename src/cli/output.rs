@@ -36,6 +36,11 @@ impl Format {
         matches!(self, Self::Diff | Self::Explain)
     }
 
+    /// Returns true if the output contains the assumed labels of namespaces.
+    pub(super) fn has_premise(self) -> bool {
+        self.is_text() || self == Self::Json
+    }
+
     /// Returns the format for a pod that exists, which has no patch; `None` if this format consists of the patch.
     pub(super) fn without_patch(self) -> Option<Self> {
         match self {

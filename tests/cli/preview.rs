@@ -183,7 +183,9 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["namespace labels: assumed, because the input has no Namespace: istio-injection=enabled,trainmesh.dev/inject=enabled\n\n"],
     ""
 )]
-#[case::premise_as_a_note(&["preview", "-f", "-", "-o", "yaml", "-v"], POD, 0, &["kind: Pod"], "note: namespace labels: assumed, because the input has no Namespace: ")]
+#[case::premise_as_a_note(&["preview", "-f", "-", "-o", "yaml"], POD, 0, &["kind: Pod"], "note: namespace labels: assumed, because the input has no Namespace: ")]
+#[case::premise_of_a_patch(&["preview", "-f", "-", "-o", "patch"], POD, 0, &["add"], "note: namespace labels: assumed, because the input has no Namespace: ")]
+#[case::premise_of_sarif(&["lint", "-f", "-", "-o", "sarif"], POD, 0, &["2.1.0"], "note: namespace labels: assumed, because the input has no Namespace: ")]
 #[case::premise_of_a_flag(&["preview", "-f", "-", "--namespace-labels", "a=b"], POD, 0, &["namespace labels: a=b (--namespace-labels)\n"], "")]
 #[case::premise_of_several_flags(
     &["preview", "-f", "-", "--namespace-labels", "a=b", "--namespace-labels", "c=d,a=e"],

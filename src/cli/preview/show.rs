@@ -103,7 +103,8 @@ pub(super) fn show(
     )?;
     drop(progress);
     shown.require_role(arguments.role.as_deref())?;
-    if arguments.summary || arguments.verbose && !arguments.output.is_text() {
+    // Other formats contain the labels.
+    if arguments.summary || !arguments.output.has_premise() || arguments.verbose && !arguments.output.is_text() {
         let text = premise.text(!shown.assumed.is_empty());
         if !text.is_empty() {
             print_note(stderr, format_args!("{text}"));
