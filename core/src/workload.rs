@@ -18,6 +18,7 @@ mod lookup;
 mod member_ports;
 mod queue;
 mod ranks;
+mod read_kinds;
 mod runtimes;
 mod similar_kind;
 mod template;
@@ -44,7 +45,7 @@ pub use queue::kueue_queue;
 pub use ranks::shows_ranks;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, NAMESPACED_RUNTIME, TRAINER_GROUP};
-pub(crate) use similar_kind::{is_group_of_kubernetes, kind_of_similar_group, nearest_kind};
+pub(crate) use similar_kind::{is_group_of_kubernetes, misnamed};
 
 use crate::manifest::{Document, placeholder_advice};
 use crate::pod::Pod;
@@ -197,13 +198,15 @@ impl WorkloadKind {
     /// Returns the supported `apiVersion`s and the kind, as in a manifest.
     #[must_use]
     pub fn name(&self) -> String {
-        let versions: Vec<String> = self
-            .versions
-            .iter()
-            .map(|version| format!("{}{}{version}", self.group, if self.group.is_empty() { "" } else { "/" }))
-            .collect();
-        format!("{} {}", versions.join(" or "), self.kind)
+        type_name(self.group, self.versions, self.kind)
     }
+}
+
+/// Returns the `apiVersion`s of `group` and the kind, as in a manifest.
+fn type_name(group: &str, versions: &[&str], kind: &str) -> String {
+    let slash = if group.is_empty() { "" } else { "/" };
+    let versions: Vec<String> = versions.iter().map(|version| format!("{group}{slash}{version}")).collect();
+    format!("{} {kind}", versions.join(" or "))
 }
 
 /// Compares by identity, because every kind is an entry of [`KINDS`].

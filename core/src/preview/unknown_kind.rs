@@ -27,14 +27,8 @@ impl Preview {
     ) -> Result<DocumentPreview, RenderError> {
         let name = format!("{api_version} {kind}");
         let same_kind = || workload::KINDS.iter().filter(|workload_kind| workload_kind.kind.eq_ignore_ascii_case(kind));
-        if let Some(workload_kind) = workload::find_other_version(api_version, kind) {
-            return Err(RenderError::Version { found: name, supported: workload_kind.name() });
-        }
-        if let Some(near) = workload::nearest_kind(api_version, kind) {
-            return Err(RenderError::Kind { found: name, near: near.to_owned() });
-        }
-        if let Some(workload_kind) = workload::kind_of_similar_group(api_version, kind) {
-            return Err(RenderError::Kind { found: name, near: workload_kind.name() });
+        if let Some(error) = workload::misnamed(api_version, kind) {
+            return Err(error);
         }
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;

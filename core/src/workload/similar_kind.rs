@@ -1,6 +1,7 @@
 //! Misspelled kinds.
 
-use super::{KINDS, WorkloadKind};
+use super::read_kinds::{READ_GROUPS, READ_KINDS, ReadKind};
+use super::{KINDS, RenderError, WorkloadKind, find_other_version};
 use crate::hint::nearest;
 
 /// API groups of Kubernetes that contain workload kinds, with all their kinds (k8s-openapi, Kubernetes 1.36).
@@ -31,46 +32,41 @@ const GROUPS: [(&str, &[&str]); 3] = [
         ],
     ),
 ];
-/// API groups of objects that checks read, with all their kinds (Istio 1.26, Kueue 0.19).
-const READ_GROUPS: [(&str, &[&str]); 3] = [
-    ("security.istio.io", &["AuthorizationPolicy", "PeerAuthentication", "RequestAuthentication"]),
-    (
-        "networking.istio.io",
-        &[
-            "DestinationRule",
-            "EnvoyFilter",
-            "Gateway",
-            "ProxyConfig",
-            "ServiceEntry",
-            "Sidecar",
-            "VirtualService",
-            "WorkloadEntry",
-            "WorkloadGroup",
-        ],
-    ),
-    (
-        "kueue.x-k8s.io",
-        &[
-            "AdmissionCheck",
-            "ClusterQueue",
-            "Cohort",
-            "LocalQueue",
-            "MultiKueueCluster",
-            "MultiKueueConfig",
-            "ProvisioningRequestConfig",
-            "ResourceFlavor",
-            "Topology",
-            "Workload",
-            "WorkloadPriorityClass",
-        ],
-    ),
-];
 /// Kinds that are not workloads, but whose names resemble a workload kind of their group.
 const NOT_MISSPELLED: [(&str, &str); 1] = [("grove.io", "PodClique")];
 
+/// Names of kinds that their own command lines and documents use, but not their API: API group, name, and kind.
+const ALIASES: [(&str, &str, &str); 2] =
+    [("batch.volcano.sh", "VolcanoJob", "Job"), ("batch.volcano.sh", "VCJob", "Job")];
+
+/// Returns the error for an unknown kind if its name, version or API group is probably a mistake for those of a kind that is
+/// supported or read.
+pub(crate) fn misnamed(api_version: &str, kind: &str) -> Option<RenderError> {
+    let found = format!("{api_version} {kind}");
+    if let Some(known) = find_other_version(api_version, kind) {
+        return Some(RenderError::Version { found, supported: known.name() });
+    }
+    if let Some(near) = nearest_kind(api_version, kind) {
+        return Some(RenderError::Kind { found, near: near.to_owned() });
+    }
+    if let Some(known) = kind_of_similar_group(api_version, kind) {
+        return Some(RenderError::Kind { found, near: known.name() });
+    }
+    let known: Vec<&ReadKind> = READ_KINDS.iter().filter(|known| known.kind == kind).collect();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if let Some(own) = known.iter().find(|known| known.group == group) {
+        return own.lacks_version(version).then(|| RenderError::Version { found, supported: own.name() });
+    }
+    let groups: Vec<&str> = known.iter().filter(|known| !known.has_namesakes).map(|known| known.group).collect();
+    let near = similar_group(group, &groups)
+        .or_else(|| groups.first().copied().filter(|_| is_group_of_kubernetes(api_version)));
+    let near = known.into_iter().find(|known| Some(known.group) == near)?;
+    Some(RenderError::Kind { found, near: near.name() })
+}
+
 /// Returns the kind that a misspelled `kind` of the same API group probably means. Returns `None` if the kind exists, or may
 /// exist.
-pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str> {
+fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str> {
     let group = group_of(api_version);
     // `kubectl get` never writes kinds such as PodList, but they exist.
     let item = kind.strip_suffix("List").unwrap_or(kind);
@@ -83,7 +79,9 @@ pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str
     if known.contains(&item) {
         return None;
     }
-    nearest(kind, &known).or_else(|| known.into_iter().find(|known| is_acronym(kind, known)))
+    let alias = ALIASES.into_iter().find(|(of, alias, _)| *of == group && alias.eq_ignore_ascii_case(kind));
+    let alias = alias.map(|(.., known)| known);
+    alias.or_else(|| nearest(kind, &known)).or_else(|| known.into_iter().find(|known| is_acronym(kind, known)))
 }
 
 /// Returns true if `text` consists of the capitals of `kind`, in any case of letters: `LWS` for `LeaderWorkerSet`.
@@ -94,19 +92,24 @@ fn is_acronym(text: &str, kind: &str) -> bool {
 
 /// Returns the supported kind that a manifest probably means whose API group does not exist: the kind has another group, and only
 /// Kubernetes itself defines kinds in the group of the manifest, or its name is misspelled.
-pub(crate) fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
+fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let group = group_of(api_version);
     let known: Vec<_> = KINDS.iter().copied().filter(|known| known.kind.eq_ignore_ascii_case(kind)).collect();
     let groups: Vec<&str> = known.iter().map(|known| known.group).collect();
-    // A group may lack its first label: `volcano.sh` instead of `batch.volcano.sh`.
-    let is_parent =
-        |known: &&&str| group.contains('.') && known.strip_suffix(group).is_some_and(|rest| rest.ends_with('.'));
-    let near = nearest(group, &groups).or_else(|| groups.iter().find(is_parent).copied());
+    let near = similar_group(group, &groups);
     if !is_group_of_kubernetes(api_version) {
         return known.iter().copied().find(|known| Some(known.group) == near);
     }
     let is_of_kubernetes = |known: &&&WorkloadKind| GROUPS.iter().any(|(name, _)| *name == known.group);
     known.iter().find(is_of_kubernetes).or(known.first()).copied()
+}
+
+/// Returns the group in `known` that `group` probably means. A group may lack its first label: `volcano.sh` instead of
+/// `batch.volcano.sh`.
+fn similar_group<'a>(group: &str, known: &[&'a str]) -> Option<&'a str> {
+    let is_parent =
+        |known: &&&str| group.contains('.') && known.strip_suffix(group).is_some_and(|rest| rest.ends_with('.'));
+    nearest(group, known).or_else(|| known.iter().find(is_parent).copied())
 }
 
 /// Returns true if only Kubernetes itself defines kinds of the API group.
@@ -143,6 +146,20 @@ mod tests {
     #[case::other_workload("kubeflow.org/v1", "MXJob", None)]
     #[case::no_workload("grove.io/v1alpha1", "PodClique", None)]
     #[case::runtime("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", None)]
+    #[case::plural_of_a_runtime(
+        "trainer.kubeflow.org/v1alpha1",
+        "ClusterTrainingRuntimes",
+        Some("ClusterTrainingRuntime")
+    )]
+    #[case::claim_template("resource.k8s.io/v1", "ResourceClaimtemplate", Some("ResourceClaimTemplate"))]
+    #[case::device_classes("resource.k8s.io/v1", "DeviceClasses", Some("DeviceClass"))]
+    #[case::compute_domains("resource.nvidia.com/v1beta1", "ComputeDomains", Some("ComputeDomain"))]
+    #[case::pod_group_of_volcano("scheduling.volcano.sh/v1beta1", "Podgroup", Some("PodGroup"))]
+    #[case::pod_group_of_kubernetes("scheduling.k8s.io/v1beta1", "PodGroups", Some("PodGroup"))]
+    #[case::priority_class("scheduling.k8s.io/v1", "PriorityClass", None)]
+    #[case::elastic_quota("scheduling.x-k8s.io/v1alpha1", "ElasticQuota", None)]
+    #[case::alias("batch.volcano.sh/v1alpha1", "VolcanoJob", Some("Job"))]
+    #[case::alias_elsewhere("example.com/v1", "VolcanoJob", None)]
     #[case::another_group("example.com/v1", "Jobs", None)]
     fn similar_kinds_of_the_group_are_found(
         #[case] api_version: &str,
@@ -167,6 +184,49 @@ mod tests {
     fn similar_groups_are_found(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Option<&str>) {
         let found = kind_of_similar_group(api_version, kind).map(WorkloadKind::name);
         assert_eq!(found.as_deref(), expected);
+    }
+
+    #[rstest]
+    #[case::version_of_a_runtime(
+        "trainer.kubeflow.org/v1 ClusterTrainingRuntime",
+        "is not supported: use trainer.kubeflow.org/v1alpha1 ClusterTrainingRuntime"
+    )]
+    #[case::version_of_a_claim(
+        "resource.k8s.io/v1alpha3 ResourceClaimTemplate",
+        "is not supported: use resource.k8s.io/v1 or resource.k8s.io/v1beta2 or resource.k8s.io/v1beta1 ResourceClaimTemplate"
+    )]
+    #[case::version_of_a_pod_group(
+        "scheduling.volcano.sh/v1alpha1 PodGroup",
+        "is not supported: use scheduling.volcano.sh/v1beta1 PodGroup"
+    )]
+    #[case::version_of_the_core("v2 Service", "is not supported: use v1 Service")]
+    #[case::core_as_a_group("core/v1 Namespace", "does not exist: did you mean v1 Namespace?")]
+    #[case::another_group("apps/v1 Service", "does not exist: did you mean v1 Service?")]
+    #[case::parent_group(
+        "istio.io/v1 PeerAuthentication",
+        "does not exist: did you mean security.istio.io/v1 or security.istio.io/v1beta1 PeerAuthentication?"
+    )]
+    #[case::misspelled_group(
+        "networkin.istio.io/v1 DestinationRule",
+        "does not exist: did you mean networking.istio.io/v1 or networking.istio.io/v1beta1 or networking.istio.io/v1alpha3 DestinationRule?"
+    )]
+    fn versions_and_groups_of_read_kinds_are_checked(#[case] found: &str, #[case] expected: &str) {
+        let (api_version, kind) = found.split_once(' ').unwrap();
+        let error = misnamed(api_version, kind).map(|error| error.to_string());
+        assert_eq!(error, Some(format!("{found} {expected}")));
+    }
+
+    #[rstest]
+    #[case::read("v1 Namespace")]
+    #[case::older_version("networking.istio.io/v1alpha3 DestinationRule")]
+    #[case::newer_version_of_kubernetes("scheduling.k8s.io/v1 PodGroup")]
+    #[case::namesake("serving.knative.dev/v1 Service")]
+    #[case::pod_group_of_another_project("scheduling.run.ai/v2alpha2 PodGroup")]
+    #[case::old_pod_group("scheduling.sigs.k8s.io/v1alpha1 PodGroup")]
+    #[case::unknown("example.com/v1 DestinationRule")]
+    fn kinds_of_other_projects_are_accepted(#[case] found: &str) {
+        let (api_version, kind) = found.split_once(' ').unwrap();
+        assert_eq!(misnamed(api_version, kind), None);
     }
 
     #[rstest]
