@@ -178,7 +178,20 @@ pub enum RenderError {
     },
 }
 
+/// Maximum number of characters of an invalid value that an error quotes: enough to recognize it on a single line.
+const MAX_QUOTED_CHARS: usize = 60;
+
 impl RenderError {
+    /// Returns the error for a value other than `expected` in the field at `path`.
+    pub(crate) fn invalid(path: &str, value: Option<&Value>, expected: &'static str) -> Self {
+        let text = value.map_or_else(|| "absent".to_owned(), Value::to_string);
+        let found = match text.char_indices().nth(MAX_QUOTED_CHARS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        Self::Invalid { path: path.to_owned(), found, expected }
+    }
+
     /// Returns the path of the field in the manifest, as `kubectl explain` writes it.
     #[must_use]
     pub fn path(&self) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! Typed access to the fields of a manifest; every error contains the path of the field.
 //!
-//! A value of the wrong type is an error, as it is to the API.
+//! A value of the wrong type is an error, as it is to the API. So is one that has no fields because it is no object: whatever is
+//! read below it fails, and nothing below it is missing.
 
 use serde_json::{Map, Value};
 
@@ -8,14 +9,24 @@ use crate::workload::RenderError;
 
 /// Values that the API accepts for a non-negative `int32`.
 const COUNT_RANGE: &str = "a whole number from 0 to 2147483647";
-/// Maximum number of characters of an invalid value that an error quotes: enough to recognize it on a single line.
-const MAX_QUOTED_CHARS: usize = 60;
+/// Value that the API accepts for a field with fields.
+const OBJECT: &str = "an object";
 
 /// A field of a manifest: its path and its value. `null` is treated as absent, as by the apiserver.
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct Field<'a> {
     path: String,
     value: Option<&'a Value>,
+    /// The nearest field above that is no object.
+    misfit: Option<Misfit<'a>>,
+}
+
+/// A field that has fields in the API, but is no object.
+#[derive(Clone, Copy, Debug)]
+struct Misfit<'a> {
+    /// Length of its path, which the paths of the fields below it start with.
+    path_length: usize,
+    value: &'a Value,
 }
 
 impl<'a> Field<'a> {
@@ -26,13 +37,15 @@ impl<'a> Field<'a> {
 
     /// Returns a field with the given value and path.
     pub(in crate::workload) fn with_path(value: &'a Value, path: impl Into<String>) -> Self {
-        Self { path: path.into(), value: Some(value).filter(|value| !value.is_null()) }
+        Self { path: path.into(), value: Some(value).filter(|value| !value.is_null()), misfit: None }
     }
 
     /// Returns the child field `key`.
     pub(in crate::workload) fn get(&self, key: &str) -> Self {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        Self { path, value: self.value.and_then(|value| value.get(key)).filter(|value| !value.is_null()) }
+        let own = self.value.filter(|value| !value.is_object());
+        let misfit = self.misfit.or_else(|| own.map(|value| Misfit { path_length: self.path.len(), value }));
+        Self { path, value: self.value.and_then(|value| value.get(key)).filter(|value| !value.is_null()), misfit }
     }
 
     /// Returns the path, as `kubectl explain` writes it.
@@ -83,7 +96,7 @@ impl<'a> Field<'a> {
 
     /// Returns the object.
     pub(in crate::workload) fn object(&self) -> Result<Option<&'a Map<String, Value>>, RenderError> {
-        self.read(Value::as_object, "an object")
+        self.read(Value::as_object, OBJECT)
     }
 
     /// Returns the object, which is required.
@@ -113,19 +126,19 @@ impl<'a> Field<'a> {
         if self.is_present() { self.items() } else { Err(self.missing()) }
     }
 
-    /// Returns the error for an absent field.
+    /// Returns the error for an absent field: that of the field above, if it cannot contain any.
     pub(in crate::workload) fn missing(&self) -> RenderError {
-        RenderError::Missing(self.path.clone())
+        self.misfit_error().unwrap_or_else(|| RenderError::Missing(self.path.clone()))
+    }
+
+    fn misfit_error(&self) -> Option<RenderError> {
+        let Misfit { path_length, value } = self.misfit?;
+        Some(RenderError::invalid(&self.path[..path_length], Some(value), OBJECT))
     }
 
     /// Returns the error for a value other than `expected`.
     pub(in crate::workload) fn invalid(&self, expected: &'static str) -> RenderError {
-        let text = self.value.map_or_else(|| "absent".to_owned(), Value::to_string);
-        let found = match text.char_indices().nth(MAX_QUOTED_CHARS) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        };
-        RenderError::Invalid { path: self.path.clone(), found, expected }
+        RenderError::invalid(&self.path, self.value, expected)
     }
 
     fn read<T>(
@@ -133,6 +146,9 @@ impl<'a> Field<'a> {
         convert: impl FnOnce(&'a Value) -> Option<T>,
         expected: &'static str,
     ) -> Result<Option<T>, RenderError> {
+        if let Some(error) = self.misfit_error() {
+            return Err(error);
+        }
         self.value.map(|value| convert(value).ok_or_else(|| self.invalid(expected))).transpose()
     }
 }
@@ -172,6 +188,20 @@ mod tests {
         let field = Field::with_path(&value, "f");
         assert_eq!(field.text().map_err(|error| error.to_string()), text.map_err(str::to_owned));
         assert_eq!(field.raw_text().map_err(|error| error.to_string()), as_given.map_err(str::to_owned));
+    }
+
+    #[rstest]
+    #[case::text(json!("x"), "a is \"x\": expected an object")]
+    #[case::list(json!([{"b": {"c": 1}}]), "a is [{\"b\":{\"c\":1}}]: expected an object")]
+    #[case::below(json!({"b": 5}), "a.b is 5: expected an object")]
+    #[case::null(json!({"b": null}), "a.b.c.d is missing")]
+    #[case::absent(json!({}), "a.b.c.d is missing")]
+    fn nothing_is_missing_below_a_value_without_fields(#[case] value: Value, #[case] expected: &str) {
+        let field = Field::with_path(&value, "a").get("b").get("c").get("d");
+        assert_eq!(field.required_text().unwrap_err().to_string(), expected);
+        assert_eq!(field.missing().to_string(), expected);
+        let optional = field.count().map_err(|error| error.to_string());
+        assert_eq!(optional, if expected.ends_with("missing") { Ok(None) } else { Err(expected.to_owned()) });
     }
 
     #[test]
