@@ -157,6 +157,7 @@ impl Preview {
             return self.unknown_kind(document, api_version, kind);
         };
         self.reject_placeholders(document)?;
+        operator_fields::require_types(&document.value)?;
         let (namespace, runtimes) = (namespace_of(document, &self.namespace), self.context.runtimes());
         let manifest = Manifest { raw: &document.value, namespace, runtimes };
         let roles = (workload_kind.render)(&manifest)?;

@@ -2,6 +2,9 @@
 //! have fields and values that are not listed, so that only a name that is similar to a listed one is a problem.
 
 mod table;
+mod types;
+
+pub(super) use types::require_types;
 
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -25,8 +28,20 @@ struct Fields {
 /// Shape of a value.
 enum Shape {
     Object(&'static Fields),
-    /// A list of objects, or objects by keys that the user chooses.
-    Each(&'static Fields),
+    /// A list of objects.
+    List(&'static Fields),
+    /// Objects by keys that the user chooses.
+    Map(&'static Fields),
+    /// Any text.
+    Text,
+    /// Texts by keys that the user chooses.
+    Texts,
+    /// A list of texts.
+    TextList,
+    /// A whole number.
+    Number,
+    /// A whole number, or a text.
+    NumberOrText,
     /// A text with few values.
     OneOf(&'static [&'static str]),
     /// A template of a Job of Kubernetes.
@@ -67,7 +82,7 @@ fn check_object<'a>(fields: &'static Fields, value: &'a Value, path: &mut Vec<St
 fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>>, found: &mut Vec<Found<'a>>) {
     match shape {
         Shape::Object(fields) => check_object(fields, value, path, found),
-        Shape::Each(fields) => {
+        Shape::List(fields) | Shape::Map(fields) => {
             for (step, value) in children(value) {
                 path.push(step);
                 check_object(fields, value, path, found);
@@ -80,6 +95,7 @@ fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>>, found: &
         }
         Shape::JobTemplate => check_api::<JobTemplateSpec>(value, path, found),
         Shape::PodTemplate => check_api::<PodTemplateSpec>(value, path, found),
+        Shape::Text | Shape::Texts | Shape::TextList | Shape::Number | Shape::NumberOrText => {}
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::operator_fields::require_types;
 use super::requests::{self, Request};
 use super::walk::has_pod_template;
 use super::{CONTEXT_KINDS, DocumentPreview, Preview, manifest_context, namespace, namespace_of, placeholders};
@@ -30,6 +31,7 @@ impl Preview {
         if let Some(error) = workload::misnamed(api_version, kind) {
             return Err(error);
         }
+        require_types(&document.value)?;
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;
             let effective = self.context.labels(super::name_of(document));

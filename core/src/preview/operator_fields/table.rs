@@ -5,11 +5,17 @@ mod jobset;
 mod kubeflow;
 mod kuberay;
 mod leaderworkerset;
+mod typed;
 mod volcano;
 
 use super::{Fields, Shape};
 
 const TEMPLATE: (&str, Shape) = ("template", Shape::PodTemplate);
+
+/// Returns the fields of `spec` of a kind whose types are checked; `None` for a kind without a table.
+pub(super) fn types_of(api_version: &str, kind: &str) -> Option<&'static Fields> {
+    typed::spec_of(api_version, kind).or_else(|| spec_of(api_version, kind))
+}
 
 /// Returns the fields of `spec` of a kind; `None` for a kind without a table.
 pub(super) fn spec_of(api_version: &str, kind: &str) -> Option<&'static Fields> {

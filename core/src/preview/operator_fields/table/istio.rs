@@ -2,7 +2,8 @@
 
 use super::super::{Fields, Shape};
 
-static SELECTOR: Fields = Fields { owner: "WorkloadSelector", names: &["matchLabels"], nested: &[] };
+static SELECTOR: Fields =
+    Fields { owner: "WorkloadSelector", names: &["matchLabels"], nested: &[("matchLabels", Shape::Texts)] };
 static MUTUAL_TLS: Fields = Fields {
     owner: "MutualTLS",
     names: &["mode"],
@@ -14,7 +15,7 @@ pub(super) static PEER_AUTHENTICATION: Fields = Fields {
     nested: &[
         ("selector", Shape::Object(&SELECTOR)),
         ("mtls", Shape::Object(&MUTUAL_TLS)),
-        ("portLevelMtls", Shape::Each(&MUTUAL_TLS)),
+        ("portLevelMtls", Shape::Map(&MUTUAL_TLS)),
     ],
 };
 
@@ -34,10 +35,12 @@ static CLIENT_TLS: Fields = Fields {
     nested: &[("mode", Shape::OneOf(&["DISABLE", "SIMPLE", "MUTUAL", "ISTIO_MUTUAL"]))],
 };
 const TLS: (&str, Shape) = ("tls", Shape::Object(&CLIENT_TLS));
+static PORT: Fields =
+    Fields { owner: "PortSelector", names: &["number"], nested: &[("number", Shape::Number)] };
 static PORT_TRAFFIC_POLICY: Fields = Fields {
     owner: "PortTrafficPolicy",
     names: &["port", "loadBalancer", "connectionPool", "outlierDetection", "tls"],
-    nested: &[TLS],
+    nested: &[("port", Shape::Object(&PORT)), TLS],
 };
 static TRAFFIC_POLICY: Fields = Fields {
     owner: "TrafficPolicy",
@@ -51,7 +54,7 @@ static TRAFFIC_POLICY: Fields = Fields {
         "proxyProtocol",
         "retryBudget",
     ],
-    nested: &[TLS, ("portLevelSettings", Shape::Each(&PORT_TRAFFIC_POLICY))],
+    nested: &[TLS, ("portLevelSettings", Shape::List(&PORT_TRAFFIC_POLICY))],
 };
 static SUBSET: Fields = Fields {
     owner: "Subset",
@@ -62,8 +65,9 @@ pub(super) static DESTINATION_RULE: Fields = Fields {
     owner: "DestinationRule",
     names: &["host", "trafficPolicy", "subsets", "exportTo", "workloadSelector"],
     nested: &[
+        ("host", Shape::Text),
         ("trafficPolicy", Shape::Object(&TRAFFIC_POLICY)),
-        ("subsets", Shape::Each(&SUBSET)),
+        ("subsets", Shape::List(&SUBSET)),
         ("workloadSelector", Shape::Object(&SELECTOR)),
     ],
 };

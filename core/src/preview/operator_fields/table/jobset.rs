@@ -10,7 +10,7 @@ static DEPENDS_ON: Fields = Fields {
 static REPLICATED_JOB: Fields = Fields {
     owner: "ReplicatedJob",
     names: &["name", "groupName", "template", "replicas", "dependsOn"],
-    nested: &[("template", Shape::JobTemplate), ("dependsOn", Shape::Each(&DEPENDS_ON))],
+    nested: &[("template", Shape::JobTemplate), ("dependsOn", Shape::List(&DEPENDS_ON))],
 };
 static NETWORK: Fields =
     Fields { owner: "Network", names: &["enableDNSHostnames", "subdomain", "publishNotReadyAddresses"], nested: &[] };
@@ -37,7 +37,7 @@ static FAILURE_POLICY: Fields = Fields {
     owner: "FailurePolicy",
     names: &["maxRestarts", "rules", "restartStrategy"],
     nested: &[
-        ("rules", Shape::Each(&FAILURE_POLICY_RULE)),
+        ("rules", Shape::List(&FAILURE_POLICY_RULE)),
         ("restartStrategy", Shape::OneOf(&["Recreate", "BlockingRecreate", "InPlaceRestart"])),
     ],
 };
@@ -63,7 +63,7 @@ pub(super) static JOB_SET: Fields = Fields {
         "volumeClaimPolicies",
     ],
     nested: &[
-        ("replicatedJobs", Shape::Each(&REPLICATED_JOB)),
+        ("replicatedJobs", Shape::List(&REPLICATED_JOB)),
         ("network", Shape::Object(&NETWORK)),
         ("successPolicy", Shape::Object(&SUCCESS_POLICY)),
         ("failurePolicy", Shape::Object(&FAILURE_POLICY)),

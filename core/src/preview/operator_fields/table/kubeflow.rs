@@ -49,27 +49,27 @@ const ELASTIC: (&str, Shape) = ("elasticPolicy", Shape::Object(&ELASTIC_POLICY))
 pub(super) static PYTORCH: Fields = Fields {
     owner: "PyTorchJobSpec",
     names: &["runPolicy", "elasticPolicy", "pytorchReplicaSpecs", "nprocPerNode"],
-    nested: &[RUN, ELASTIC, ("pytorchReplicaSpecs", Shape::Each(&REPLICAS))],
+    nested: &[RUN, ELASTIC, ("pytorchReplicaSpecs", Shape::Map(&REPLICAS))],
 };
 pub(super) static TENSORFLOW: Fields = Fields {
     owner: "TFJobSpec",
     names: &["runPolicy", "successPolicy", "tfReplicaSpecs", "enableDynamicWorker"],
-    nested: &[RUN, ("tfReplicaSpecs", Shape::Each(&REPLICAS))],
+    nested: &[RUN, ("tfReplicaSpecs", Shape::Map(&REPLICAS))],
 };
 pub(super) static XGBOOST: Fields = Fields {
     owner: "XGBoostJobSpec",
     names: &["runPolicy", "xgbReplicaSpecs"],
-    nested: &[RUN, ("xgbReplicaSpecs", Shape::Each(&REPLICAS))],
+    nested: &[RUN, ("xgbReplicaSpecs", Shape::Map(&REPLICAS))],
 };
 pub(super) static PADDLE: Fields = Fields {
     owner: "PaddleJobSpec",
     names: &["runPolicy", "elasticPolicy", "paddleReplicaSpecs"],
-    nested: &[RUN, ELASTIC, ("paddleReplicaSpecs", Shape::Each(&REPLICAS))],
+    nested: &[RUN, ELASTIC, ("paddleReplicaSpecs", Shape::Map(&REPLICAS))],
 };
 pub(super) static JAX: Fields = Fields {
     owner: "JAXJobSpec",
     names: &["runPolicy", "jaxReplicaSpecs"],
-    nested: &[RUN, ("jaxReplicaSpecs", Shape::Each(&REPLICAS))],
+    nested: &[RUN, ("jaxReplicaSpecs", Shape::Map(&REPLICAS))],
 };
 /// The operator of version 2 ignores other replica types.
 static MPI_ROLES: Fields = Fields {
@@ -100,4 +100,4 @@ pub(super) static MPI: Fields = Fields {
 };
 /// Version 1, whose operator rejects other replica types: they are errors.
 pub(super) static MPI_V1: Fields =
-    Fields { owner: "MPIJobSpec", names: MPI_FIELDS, nested: &[RUN, ("mpiReplicaSpecs", Shape::Each(&REPLICAS))] };
+    Fields { owner: "MPIJobSpec", names: MPI_FIELDS, nested: &[RUN, ("mpiReplicaSpecs", Shape::Map(&REPLICAS))] };

@@ -60,7 +60,7 @@ pub(super) static RAY_CLUSTER: Fields = Fields {
     ],
     nested: &[
         ("headGroupSpec", Shape::Object(&HEAD_GROUP)),
-        ("workerGroupSpecs", Shape::Each(&WORKER_GROUP)),
+        ("workerGroupSpecs", Shape::List(&WORKER_GROUP)),
         ("autoscalerOptions", Shape::Object(&AUTOSCALER)),
     ],
 };

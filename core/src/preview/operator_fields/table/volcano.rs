@@ -36,7 +36,7 @@ static TASK: Fields = Fields {
         "dependsOn",
         "partitionPolicy",
     ],
-    nested: &[TEMPLATE, ("policies", Shape::Each(&POLICY))],
+    nested: &[TEMPLATE, ("policies", Shape::List(&POLICY))],
 };
 pub(super) static JOB: Fields = Fields {
     owner: "JobSpec",
@@ -55,5 +55,5 @@ pub(super) static JOB: Fields = Fields {
         "minSuccess",
         "networkTopology",
     ],
-    nested: &[("tasks", Shape::Each(&TASK)), ("policies", Shape::Each(&POLICY))],
+    nested: &[("tasks", Shape::List(&TASK)), ("policies", Shape::List(&POLICY))],
 };

@@ -1,0 +1,68 @@
+//! Objects that checks read, and runtimes of `TrainJobs`: only the fields whose types are checked.
+
+use super::super::{Fields, Shape};
+use super::jobset::JOB_SET;
+
+/// Returns the fields of `spec` of a kind.
+pub(super) fn spec_of(api_version: &str, kind: &str) -> Option<&'static Fields> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    Some(match (group, kind) {
+        ("", "Service") => &SERVICE,
+        ("", "PersistentVolumeClaim") => &VOLUME_CLAIM,
+        ("resource.nvidia.com", "ComputeDomain") => &COMPUTE_DOMAIN,
+        ("trainer.kubeflow.org", "ClusterTrainingRuntime" | "TrainingRuntime") => &RUNTIME,
+        _ => return None,
+    })
+}
+
+/// Creates fields of which only the types are checked.
+const fn fields(owner: &'static str, nested: &'static [(&'static str, Shape)]) -> Fields {
+    Fields { owner, names: &[], nested }
+}
+
+static SERVICE_PORT: Fields = fields(
+    "ServicePort",
+    &[("name", Shape::Text), ("port", Shape::Number), ("protocol", Shape::Text), ("targetPort", Shape::NumberOrText)],
+);
+static SERVICE: Fields = fields(
+    "ServiceSpec",
+    &[
+        ("clusterIP", Shape::Text),
+        ("ports", Shape::List(&SERVICE_PORT)),
+        ("selector", Shape::Texts),
+        ("type", Shape::Text),
+    ],
+);
+
+static VOLUME_CLAIM: Fields =
+    fields("PersistentVolumeClaimSpec", &[("accessModes", Shape::TextList), ("storageClassName", Shape::Text)]);
+
+static CLAIM_TEMPLATE: Fields = fields("ComputeDomainResourceClaimTemplate", &[("name", Shape::Text)]);
+static CHANNEL: Fields =
+    fields("ComputeDomainChannelSpec", &[("resourceClaimTemplate", Shape::Object(&CLAIM_TEMPLATE))]);
+static COMPUTE_DOMAIN: Fields =
+    fields("ComputeDomainSpec", &[("channel", Shape::Object(&CHANNEL)), ("numNodes", Shape::Number)]);
+
+static NO_FIELDS: Fields = fields("policy of a framework", &[]);
+static POLICY: Fields = fields(
+    "MLPolicy",
+    &[
+        ("flux", Shape::Object(&NO_FIELDS)),
+        ("jax", Shape::Object(&NO_FIELDS)),
+        ("mpi", Shape::Object(&NO_FIELDS)),
+        ("numNodes", Shape::Number),
+        ("torch", Shape::Object(&NO_FIELDS)),
+        ("xgboost", Shape::Object(&NO_FIELDS)),
+    ],
+);
+static POD_GROUP_POLICY: Fields =
+    fields("PodGroupPolicy", &[("coscheduling", Shape::Object(&NO_FIELDS)), ("volcano", Shape::Object(&NO_FIELDS))]);
+static JOB_SET_TEMPLATE: Fields = fields("JobSetTemplateSpec", &[("spec", Shape::Object(&JOB_SET))]);
+static RUNTIME: Fields = fields(
+    "TrainingRuntimeSpec",
+    &[
+        ("mlPolicy", Shape::Object(&POLICY)),
+        ("podGroupPolicy", Shape::Object(&POD_GROUP_POLICY)),
+        ("template", Shape::Object(&JOB_SET_TEMPLATE)),
+    ],
+);
