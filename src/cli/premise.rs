@@ -68,11 +68,11 @@ pub(super) fn missing_namespaces(
 ) -> Option<String> {
     let cause = match (from_cluster, context.has_namespaces()) {
         _ if assumed.is_empty() => return None,
-        (true, _) => "which the cluster does not have",
-        (false, true) => "which have no Namespace in the input, unlike others",
+        (true, _) => "do not exist in the cluster",
+        (false, true) => "have no Namespace in the input, unlike others",
         (false, false) => return None,
     };
-    Some(format!("labels are assumed for {}, {cause}", join_names(assumed.keys())))
+    Some(format!("labels are assumed for namespaces that {cause}: {}", join_names(assumed.keys())))
 }
 
 /// Lists labels as `--namespace-labels` takes them.

@@ -145,8 +145,7 @@ fn namespaces_with_assumed_labels_are_named(#[case] command: &[&str], #[case] is
         .collect();
     let input = format!("{POD}{}{namespace}", others.concat());
     let run = trainmesh(&[command, &["-f", "-"]].concat(), &input);
-    let note =
-        "note: labels are assumed for a, b, c, d and 1 more, which have no Namespace in the input, unlike others\n";
+    let note = "note: labels are assumed for namespaces that have no Namespace in the input, unlike others: a, b, c, d and 1 more\n";
     assert_eq!(run.stderr.contains(note), is_named, "{run:#?}");
     // Without a Namespace, the labels of all are assumed.
     let run = trainmesh(&[command, &["-f", "-"]].concat(), &input.replace(namespace, ""));
