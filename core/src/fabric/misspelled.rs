@@ -107,6 +107,7 @@ mod tests {
         "h200-8x",
     ];
 
+    #[allow(clippy::disallowed_methods, reason = "the test reads the examples of the repository")]
     #[test]
     fn no_machine_is_a_misspelled_one() {
         let examples = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/fabric")).unwrap();

@@ -83,7 +83,7 @@ impl<W: Write> Explain<W> {
 /// Returns true if no text of `rule` is wider than a column that starts at `column`.
 fn fits_column(rule: &RuleOutcome, column: usize, layout: Layout) -> bool {
     let fits = |text: &str, indent: usize| layout.fits_words(&Printable(text).to_string(), indent);
-    fits(&rule.summary(), column)
+    fits(rule.summary(), column)
         && rule.notes.iter().all(|note| fits(&note.text, column + 2))
         && rule.field.iter().all(|field| fits(field, column))
 }

@@ -35,8 +35,7 @@ static CLIENT_TLS: Fields = Fields {
     nested: &[("mode", Shape::OneOf(&["DISABLE", "SIMPLE", "MUTUAL", "ISTIO_MUTUAL"]))],
 };
 const TLS: (&str, Shape) = ("tls", Shape::Object(&CLIENT_TLS));
-static PORT: Fields =
-    Fields { owner: "PortSelector", names: &["number"], nested: &[("number", Shape::Number)] };
+static PORT: Fields = Fields { owner: "PortSelector", names: &["number"], nested: &[("number", Shape::Number)] };
 static PORT_TRAFFIC_POLICY: Fields = Fields {
     owner: "PortTrafficPolicy",
     names: &["port", "loadBalancer", "connectionPool", "outlierDetection", "tls"],
