@@ -49,8 +49,6 @@ const KNOWN: [(&str, &[Location]); 15] = [
 const PROJECT: &str = "trainmesh";
 /// Number of keys in [`KNOWN`] that users set.
 const OF_USERS: usize = 10;
-/// Maximum number of names that the message about an unknown one lists: more would not fit in a warning.
-const MAX_NAMES: usize = 4;
 /// Minimum length of a first word that only one key has.
 const MIN_WORD: usize = 6;
 
@@ -148,9 +146,10 @@ fn unknown_key(location: Location, key: &str, name: &str) -> String {
         None if location == NamespaceAnnotation => format!("{problem}: trainmesh reads annotations of pods only"),
         None => {
             let names = names(KNOWN[..OF_USERS].iter(), location);
-            match names.split_at_checked(MAX_NAMES) {
-                Some((listed, [_, rest @ ..])) => {
-                    format!("{problem}: use {} or {} more", listed.join(", "), rest.len() + 1)
+            match names.as_slice() {
+                // All would not fit in a warning.
+                [first, second, third, rest @ ..] if rest.len() > 1 => {
+                    format!("{problem}: use {first}, {second}, {third} or {} more", rest.len())
                 }
                 _ => format!("{problem}: use {}", one_of(&names)),
             }

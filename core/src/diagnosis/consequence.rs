@@ -5,10 +5,12 @@ use super::{Diagnosis, DiagnosisCode};
 use crate::finding::Severity;
 
 /// Findings about containers that fail, for any reason.
-const FAILURES: [DiagnosisCode; 2] = [DiagnosisCode::CrashLoop, DiagnosisCode::RankFailed];
+const FAILURES: [DiagnosisCode; 3] =
+    [DiagnosisCode::CrashLoop, DiagnosisCode::RankFailed, DiagnosisCode::LauncherFailed];
 /// Causes by which no process group forms: the ranks fail at their time-out, or at once. None of them is the effect of a rank
 /// that fails.
-const NO_GROUP: [DiagnosisCode; 6] = [
+const NO_GROUP: [DiagnosisCode; 7] = [
+    DiagnosisCode::PlaintextRejected,
     DiagnosisCode::SettingsDiffer,
     DiagnosisCode::RanksCollide,
     DiagnosisCode::MasterUnresolvable,

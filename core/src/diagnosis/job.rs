@@ -24,6 +24,8 @@ pub(super) const MPI_JOB: &str = "MPIJob";
 pub(super) const LAUNCHER: &str = "launcher";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
+/// Role of the pod of a Ray cluster that schedules the tasks of all others.
+const HEAD: &str = "head";
 
 /// A workload with its pods.
 #[derive(Debug)]
@@ -139,7 +141,11 @@ impl<'a> Job<'a> {
 
     /// Returns true if the other pods of the job wait for one of `blocked`.
     fn waits_for(&self, blocked: &[&PodRecord]) -> bool {
-        self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| self.is_awaited(pod))
+        let is_head = |pod: &PodRecord| {
+            self.kind.starts_with(RAY) && pod.identity.as_ref().is_some_and(|known| known.role.as_deref() == Some(HEAD))
+        };
+        let is_awaited = self.is_collective() && !self.runs_with_fewer();
+        blocked.iter().any(|pod| is_head(pod) || is_awaited && self.is_awaited(pod))
     }
 
     /// Returns the pods that have not finished.

@@ -97,8 +97,11 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
         let evidence = captured.iter().map(|pod| Evidence::new(pod.title(), field, "not set", pod.created));
         let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
         found.push(if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
-            let pods = pod_names(&captured);
-            let connect = verb(captured.len(), "connects", "connect");
+            // The launcher connects to the workers by ssh.
+            let is_launcher = |pod: &PodRecord| pod.mesh.captures && !pod.is_rank() && job.is_awaited(pod);
+            let rejected = [active(job, is_launcher), captured.clone()].concat();
+            let pods = pod_names(&rejected);
+            let connect = verb(rejected.len(), "connects", "connect");
             let message = format!("{} requires mutual TLS, and {pods} {connect} without it", policy.title());
             let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
             diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message)

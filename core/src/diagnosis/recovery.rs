@@ -264,5 +264,5 @@ recoveries! {
     /// Not visible.
     RasUnknown => Unknown, "RAS does not explain the state", "the operation may hang on the device or in the network";
     /// Not visible.
-    NetworkUnknown => Unknown, "the logs do not show the network", "nothing is wrong as far as they show";
+    NetworkUnknown => Unknown, "the logs do not show the network", "they contain no line of NCCL; other lines may show a failure";
 }

@@ -130,7 +130,7 @@ use crate::config::Configuration;
     PodAnnotation,
     "trainmesh.dev/color",
     "",
-    Some("trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle, mesh-ports or 2 more")
+    Some("trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle or 3 more")
 )]
 #[case::injection(NamespaceLabel, "istio-injection", "disabled", None)]
 #[case::misspelled_injection(

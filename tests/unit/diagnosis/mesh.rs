@@ -158,7 +158,7 @@ fn with_sidecar(name: &str, annotations: Value) -> Value {
 }
 
 #[rstest]
-#[case::port_forward(with_sidecar("vault-agent", json!({})), Recovery::SidecarBlocked, "vault-agent (needs termination.portForward: true)", "set termination.portForward: true")]
+#[case::port_forward(with_sidecar("vault-agent", json!({})), Recovery::SidecarBlocked, "vault-agent (needs termination.portForward: true)", "set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; some containers also need a flag, an annotation or another image: docs/termination.md#sidecar-containers")]
 #[case::no_entry(with_sidecar("cache", json!({"trainmesh.dev/payload-containers": "pytorch"})), Recovery::SidecarBlocked, "cache (the catalog has no entry for it)", "trainmesh cannot terminate the container")]
 #[case::unknown_entry(with_sidecar("cache", json!({"trainmesh.dev/helper-containers": "cache=x"})), Recovery::SidecarBlocked, "cache (the catalog has no entry \"x\")", "trainmesh cannot terminate the container")]
 #[case::signal(with_sidecar("fluent-bit", json!({})), Recovery::SidecarRuns, "fluent-bit", "install trainmesh's controller")]
@@ -309,6 +309,19 @@ fn policy(namespace: &str, mode: &str, selector: Value) -> Value {
 #[case::some_pods(vec![policy("team-a", "STRICT", json!({"matchLabels": {"app": "x"}}))], &["W TrafficCaptured no"])]
 fn mutual_tls(#[case] policies: Vec<Value>, #[case] expected: &[&str]) {
     check(&[vec![captured("2")], policies].concat(), expected);
+}
+
+/// A rank that fails behind the policy is its consequence.
+#[test]
+fn a_crash_behind_mutual_tls_comes_second() {
+    let last = json!({"terminated": {"exitCode": 1, "finishedAt": ago(600)}});
+    let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    let mut pod = captured("2");
+    pod["status"]["containerStatuses"][0] =
+        json!({"name": "pytorch", "restartCount": 9, "lastState": last, "state": state});
+    pod["spec"]["restartPolicy"] = "OnFailure".into();
+    let strict = policy("team-a", "STRICT", json!(null));
+    check(&[pod, strict], &["E PlaintextRejected no", "W CrashLoop unknown"]);
 }
 
 /// Returns the job with a key on itself.

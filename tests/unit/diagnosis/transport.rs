@@ -382,9 +382,20 @@ fn a_malformed_timeout_is_ignored() {
     "a:1:2 [0] misc/socket.cc:9 NCCL WARN socketProgress: Connection closed by remote peer llama-worker-0.team-a.svc<41234>",
     "worker-0"
 )]
+#[case::none_of_envoy("[pair.cc:534] Connection closed by peer [127.0.0.60]:33177", "127.0.0.60")]
 fn lost_peers(#[case] line: &str, #[case] peer: &str) {
     let log = format!("{INFINIBAND}\n{line}");
     check(&[&log, INFINIBAND], &[&format!("PeerLost master-0 lost the connection to {peer}")]);
+}
+
+/// From this address, Envoy connects to the containers of its own pod.
+#[rstest]
+#[case::gloo("RuntimeError: [pair.cc:534] Connection closed by peer [127.0.0.6]:43121")]
+#[case::mapped("[pair.cc:538] Read error [::ffff:127.0.0.6]:43121: Connection reset by peer")]
+#[case::nccl("a:1:2 [0] misc/socket.cc:9 NCCL WARN socketProgress: Connection closed by remote peer 127.0.0.6<41234>")]
+fn connections_of_envoy(#[case] line: &str) {
+    let log = format!("{INFINIBAND}\n{line}");
+    check(&[&log, INFINIBAND], &["TrafficCaptured connections of master-0 pass through Envoy, and were closed"]);
 }
 
 /// Returns a log with a line each `step` seconds, the last one `age` seconds before [`NOW`].

@@ -13,6 +13,13 @@ fn pulls() -> Vec<Value> {
     job_with(4, waiting("ImagePullBackOff", ""))
 }
 
+/// The first pod, and not the second one, waits for its image.
+fn head_pulls() -> Vec<Value> {
+    let mut pods = job_with(4, json!({}));
+    pods[0] = with(pods[0].clone(), waiting("ImagePullBackOff", ""));
+    pods
+}
+
 fn crashes() -> Vec<Value> {
     let last = json!({"terminated": {"exitCode": 1, "finishedAt": ago(600)}});
     let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
@@ -92,6 +99,7 @@ fn a_node_is_gone(#[case] objects: Vec<Value>, #[case] expected: Option<(u64, u6
 #[case::since_a_pod_was_replaced(replacing(pulls()), Some((32, 32 * 600)))]
 #[case::since_the_crash(crashes(), Some((32, 32 * 600)))]
 #[case::ray(of_ray(pulls()), Some((8, 8 * HOUR)))]
+#[case::head_of_ray(of_ray(head_pulls()), Some((32, 32 * HOUR)))]
 #[case::elastic(elastic(pulls()), Some((8, 8 * HOUR)))]
 #[case::other_jobs_work(pulls().into_iter().chain([rank_of("gpt", 0)]).collect(), Some((32, 32 * HOUR)))]
 #[case::finished_pods_hold_nothing(with_finished(pulls()), Some((32, 32 * HOUR)))]

@@ -36,9 +36,7 @@ fn named(annotation: &str) -> Scenario {
 )]
 #[case::unknown_annotation(
     annotated("trainmesh.dev/color: red"),
-    Some(
-        "annotation trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle, mesh-ports or 2 more"
-    )
+    Some("annotation trainmesh.dev/color has no effect: use payload-containers, helper-containers, settle or 3 more")
 )]
 #[case::namespace(
     labeled("app: a").labelled("trainmesh.dev/injct", "enabled"),

@@ -126,7 +126,7 @@ fn misspelled_keys_are_reported_with_the_key_that_was_meant() {
             let name = key.strip_prefix("trainmesh.dev/").unwrap();
             for wrong in misspelled(name) {
                 let found = messages(place, &format!("trainmesh.dev/{wrong}"), value);
-                let hint = format!("did you mean {key}?");
+                let hint = format!("did you mean {key}");
                 assert!(found.iter().any(|message| message.contains(&hint)), "{place:?}: {wrong}: {found:#?}");
             }
         }

@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::MasterNotReady,
         severity: Severity::Error,
-        proof: "the condition `Ready` of rank 0 has been False for 2 minutes while its main containers run, and its Service does not publish addresses that are not ready",
+        proof: "the condition `Ready` of rank 0 has been False for 2 minutes while its main containers run, and its Service does not publish addresses that are not ready; with the container that is not ready; a warning if that container does not run, because it has a finding of its own if it waits or crashes",
         fix: "remove the readiness probe, or set publishNotReadyAddresses in the Service",
         link: "docs/diagnose.md#masternotready",
     },

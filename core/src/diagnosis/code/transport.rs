@@ -98,7 +98,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PeerLost,
         severity: Severity::Warning,
-        proof: "NCCL logs `Connection closed by remote peer`, or Gloo `Connection closed by peer`, `Read error` or `Write error`, with the peer's address",
+        proof: "NCCL logs `Connection closed by remote peer`, or Gloo `Connection closed by peer`, `Read error` or `Write error`, with the peer's address; not for 127.0.0.6, which is Envoy (TrafficCaptured)",
         fix: "read the log of the peer that all others name",
         link: "docs/diagnose.md#peerlost",
     },

@@ -19,8 +19,9 @@ const EXCLUDED_FIX: &str = "\
     sidecar.istio.io/inject: \"false\" there";
 /// Fix for sidecars that are terminated by a port-forward, which is disabled by default.
 const FORWARD_FIX: &str = "\
-    set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; or \
-    make the container a native sidecar: in initContainers, with restartPolicy: Always";
+    set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; some \
+    containers also need a flag, an annotation or another image: docs/termination.md#sidecar-containers; or make the container \
+    a native sidecar: in initContainers, with restartPolicy: Always";
 /// Fix for sidecars that trainmesh cannot terminate.
 const BLOCKED_FIX: &str = "\
     trainmesh cannot terminate the container, for the reason in the evidence: make it a native sidecar (in \

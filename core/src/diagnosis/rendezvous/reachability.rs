@@ -8,13 +8,20 @@ use super::settings::setting_evidence;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
-use crate::diagnosis::snapshot::container::ContainerRecord;
+use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::service::{ServicePort, ServiceRecord};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
+use crate::pod::ContainerKind;
 
 /// Time that an operator may need to create the Service, and a master to become ready.
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
+
+/// Fix for a master with a container that does not run, whatever its probes are.
+const STOPPED_FIX: &str = "\
+    find out why the container in the evidence does not run: kubectl logs --previous -c CONTAINER; or set \
+    publishNotReadyAddresses in the Service";
 
 /// Reports the first problem on the path.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -113,9 +120,34 @@ impl Path<'_, '_> {
         if service.publishes_not_ready || !pod.is_running() || is_proxy || !is_late {
             return None;
         }
-        let message = format!("{} is not ready, so {} has no address for it", pod.short_name(), service.title());
+        // A container that does not run comes first: without it, the probes of the others change nothing.
+        let containers = || pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+        let stopped = containers().find(|container| !container.is_running());
+        let unready = stopped.or_else(|| containers().find(|container| !container.ready));
+        let reason = match (unready, stopped) {
+            (Some(container), Some(_)) => format!(" because container {} does not run", container.name),
+            (Some(container), None) => format!(" because container {} is not ready", container.name),
+            (None, _) => String::new(),
+        };
+        let message =
+            format!("{} is not ready{reason}, so {} has no address for it", pod.short_name(), service.title());
+        let container = unready.map(|container| match (&container.state, container.last_termination()) {
+            (StateRecord::Waiting { reason, .. }, _) => {
+                Evidence::new(pod.title(), container.status_field("state.waiting"), reason, condition.since)
+            }
+            (StateRecord::Terminated(_), Some(ended)) => {
+                Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished)
+            }
+            _ => Evidence::new(pod.title(), container.status_field("ready"), "false", container.running_since()),
+        });
         let evidence = Evidence::new(pod.title(), "status.conditions[Ready]", &condition.summary(), condition.since);
-        Some(self.report(DiagnosisCode::MasterNotReady, Recovery::MasterStarts, &message, [evidence]))
+        let evidence: Vec<Evidence> = container.into_iter().chain([evidence]).collect();
+        let mut diagnosis = self.report(DiagnosisCode::MasterNotReady, Recovery::MasterStarts, &message, evidence);
+        if stopped.is_some() {
+            diagnosis = diagnosis.with_fix(STOPPED_FIX);
+            diagnosis.finding.severity = Severity::Warning;
+        }
+        Some(diagnosis)
     }
 
     /// Reports init containers that wait for a name which should resolve.

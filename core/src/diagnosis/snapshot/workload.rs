@@ -80,10 +80,18 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
     /// Controller that acts instead of the usual one.
     pub(in crate::diagnosis) managed_by: Option<Box<str>>,
-    /// True if it requests no pods.
-    is_empty: bool,
-    /// True if its status counts pods, or has a phase in which it has some or none any more.
-    has_had_pods: bool,
+    presence: Presence,
+}
+
+/// Pods of a workload, as far as its object shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// It requests none.
+    NotRequested,
+    /// It requests some.
+    Requested,
+    /// Its status counts some, or has a phase in which it has some or none any more.
+    Reported,
 }
 
 /// A Workload of Kueue, which holds the quota of a job.
@@ -132,8 +140,11 @@ impl WorkloadRecord {
                 .iter()
                 .find_map(|pointer| name(raw, pointer))
                 .filter(|manager| !USUAL_MANAGERS.contains(&&**manager)),
-            is_empty: pods == Some(0) && !roles.is_empty(),
-            has_had_pods: has_had_pods(raw),
+            presence: match pods {
+                _ if has_had_pods(raw) => Presence::Reported,
+                Some(0) if !roles.is_empty() => Presence::NotRequested,
+                _ => Presence::Requested,
+            },
             namespace,
         })
     }
@@ -175,14 +186,14 @@ impl WorkloadRecord {
 
     /// Returns true if it should have pods, as far as its object shows.
     pub(in crate::diagnosis) fn awaits_pods(&self) -> bool {
-        let is_over = self.is_finished() || self.is_deleted || self.suspended.is_some() || self.is_empty;
+        let is_over = self.is_finished() || self.is_deleted || self.suspended.is_some();
         let is_job = OPERATORS.contains(&self.group) && !WITHOUT_PODS.contains(&&*self.kind);
-        is_job && !is_over && !self.runs()
+        is_job && !is_over && self.presence == Presence::Requested && !self.runs()
     }
 
     /// Returns true if its status shows that it has pods, or has had some.
     pub(in crate::diagnosis) fn runs(&self) -> bool {
-        self.has_had_pods || self.true_condition("Running").is_some()
+        self.presence == Presence::Reported || self.true_condition("Running").is_some()
     }
 
     /// Returns true if its kind has a condition for the end of a workload.

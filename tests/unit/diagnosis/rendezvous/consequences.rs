@@ -71,7 +71,7 @@ const ETCD: &str = "registry.k8s.io/etcd:3.6.4-0";
 #[case::selector(crashing(another_selector(), 2, 300), &["E ServiceMissesMaster no", "W CrashLoop unknown"])]
 #[case::port(crashing(another_port(), 2, 300), &["E ServicePortClosed no", "W CrashLoop unknown"])]
 #[case::readiness(crashing(job_with(0, not_ready()), 2, 300), &["E MasterNotReady unknown", "W CrashLoop unknown"])]
-#[case::sidecar_of_the_master(sidecar_crashes(), &["E MasterNotReady unknown", "E CrashLoop unknown"])]
+#[case::sidecar_of_the_master(sidecar_crashes(), &["E CrashLoop unknown", "W MasterNotReady unknown"])]
 #[case::version_of_etcd(crashing(with_etcd(ETCD, &[]), 2, 300), &["E EtcdWithoutV2 no", "W CrashLoop unknown"])]
 #[case::restart(crashing(job_of(&json!({})), 2, 300), &["E CrashLoop unknown"])]
 fn crashes_without_a_group(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
