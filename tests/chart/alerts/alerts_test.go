@@ -168,8 +168,8 @@ var cases = []struct {
 	{"TrainmeshReviewsSlow", `
 		trainmesh_admission_duration_seconds_bucket{le="0.01"} 0+100x60
 		trainmesh_admission_duration_seconds_bucket{le="+Inf"} 0+100x60`, 30 * time.Minute, ""},
-	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 0x20 1x40`, 30 * time.Minute, "report"},
-	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total _x20 1x40`, 30 * time.Minute, "report"},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 0x20 1x40`, 30 * time.Minute, "240 KiB"},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total _x20 1x40`, 30 * time.Minute, "240 KiB"},
 	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x120`, 90 * time.Minute, ""},
 	{"TrainmeshHandshakesFail", `
 		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0+60x60
