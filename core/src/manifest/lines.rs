@@ -39,6 +39,8 @@ struct DocumentLines {
 
 /// Field of a pod with its restart policy.
 const RESTART_POLICY: &str = "/spec/restartPolicy";
+/// Maps in the metadata of a pod.
+const MAPS: [&str; 2] = ["/labels", "/annotations"];
 
 /// A pod template of a document.
 struct Template<'tree> {
@@ -148,9 +150,9 @@ impl Document {
         }
         let templates = templates(object);
         let template = of_role(&templates, role).or(templates.first());
-        let replaced = template.and_then(|template| replaced(object, template, pointer));
+        let beside = template.and_then(|template| beside(object, template, pointer));
         let node = || template.map_or(object, |template| Part::new(template.node, pod, tokens(pointer)).deepest().node);
-        let node = replaced.unwrap_or_else(node);
+        let node = beside.unwrap_or_else(node);
         Some(self.text.line(node))
     }
 
@@ -161,7 +163,7 @@ impl Document {
         let object = self.object()?;
         let templates = templates(object);
         let template = of_role(&templates, role);
-        if let Some(node) = template.and_then(|template| replaced(object, template, pointer)) {
+        if let Some(node) = template.and_then(|template| beside(object, template, pointer)) {
             return Some(self.text.line(node));
         }
         let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
@@ -253,11 +255,22 @@ fn of_role<'found, 'tree>(templates: &'found [Template<'tree>], role: &str) -> O
         .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if is_key_of_role(name, role))))
 }
 
-/// Returns the field beside `template` that replaces the field of the pod at `pointer`: replica specs of Kubeflow have a restart policy
-/// of their own.
-fn replaced<'tree>(object: Node<'tree>, template: &Template<'_>, pointer: &str) -> Option<Node<'tree>> {
-    let parent = template.path.strip_suffix(".template").filter(|_| pointer == RESTART_POLICY)?;
-    follow_all(object, parent)?.get("restartPolicy")
+/// Returns the field beside `template` that sets the field of the pod at `pointer`: replica specs of Kubeflow have a restart policy
+/// of their own, groups of Ray labels, and cliques of Grove labels and annotations.
+fn beside<'tree>(object: Node<'tree>, template: &Template<'_>, pointer: &str) -> Option<Node<'tree>> {
+    let owner = template.path.rsplit_once('.')?.0;
+    if pointer == RESTART_POLICY {
+        return follow_all(object, owner)?.get("restartPolicy");
+    }
+    let is_map = |entry: &&str| MAPS.iter().any(|map| entry.starts_with(map));
+    let entry = pointer.strip_prefix("/metadata").filter(is_map)?;
+    let has_own = template.node.get("metadata").is_some_and(|metadata| field(metadata, entry).is_some());
+    if has_own { None } else { field(follow_all(object, owner)?, entry) }
+}
+
+/// Returns the field of `node` at `pointer`.
+fn field<'tree>(node: Node<'tree>, pointer: &str) -> Option<Node<'tree>> {
+    tokens(pointer).try_fold(node, |node, token| child(node, &token))
 }
 
 /// Adds the pod templates in `node`, which is at `path`, to `found`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::part::Part;
-use super::{Document, DocumentText, Template, child, follow_all, of_role, replaced, templates, tokens, trainjob};
+use super::{Document, DocumentText, Template, beside, child, follow_all, of_role, templates, tokens, trainjob};
 use crate::yaml::{Lines, Node};
 
 /// Changes of kustomizations to an object of their resources.
@@ -90,7 +90,7 @@ impl Document {
 fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
     let templates = templates(object);
     let template = of_role_or_only(&templates, role);
-    if let Some(node) = template.and_then(|template| replaced(object, template, pointer)) {
+    if let Some(node) = template.and_then(|template| beside(object, template, pointer)) {
         return (Some(node.value) == pod.pointer(pointer)).then_some(node);
     }
     let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
@@ -116,7 +116,7 @@ fn in_patch<'tree>(
     if trainjob::parts(patch, role, pod, pointer).is_some() {
         return equal(patch, role, pod, pointer);
     }
-    if let Some(node) = replaced(patch, template?, pointer) {
+    if let Some(node) = beside(patch, template?, pointer) {
         return (Some(node.value) == pod.pointer(pointer)).then_some(node);
     }
     let node = follow_all(patch, &template?.path)?;

@@ -141,6 +141,33 @@ fn objects_are_found_in_any_document(
     let pod = json!({"spec": {"containers": [{"name": "a"}]}});
     assert_eq!(document(text, 1, item).pod_field_line(role, &pod, "/spec/containers/0/image"), Some(line));
 }
+#[rstest]
+#[case::group_of_ray(
+    "spec:\n  workerGroupSpecs:\n  - groupName: w\n    labels:\n      a: b\n    template:\n      spec: {containers: []}\n",
+    "w",
+    "labels",
+    5
+)]
+#[case::clique_of_grove(
+    "spec:\n  template:\n    cliques:\n    - name: w\n      annotations:\n        a: b\n      spec:\n        podSpec: {containers: []}\n",
+    "w",
+    "annotations",
+    6
+)]
+#[case::own_label(
+    "spec:\n  workerGroupSpecs:\n  - groupName: w\n    labels: {a: b}\n    template:\n      metadata:\n        labels:\n          a: b\n      \
+     spec: {containers: []}\n",
+    "w",
+    "labels",
+    8
+)]
+fn labels_beside_a_template_are_found(#[case] text: &str, #[case] role: &str, #[case] map: &str, #[case] line: u64) {
+    let pod = json!({"metadata": {map: {"a": "b"}}, "spec": {"containers": []}});
+    let (document, pointer) = (document(text, 1, None), format!("/metadata/{map}/a"));
+    assert_eq!(document.pod_field_line(role, &pod, &pointer), Some(line));
+    assert_eq!(document.own_pod_field_line(role, &pod, &pointer), Some(line));
+}
+
 /// A job for a runtime with two replicated jobs.
 const TRAIN_JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
