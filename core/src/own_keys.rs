@@ -51,6 +51,8 @@ const PROJECT: &str = "trainmesh";
 const OF_USERS: usize = 10;
 /// Minimum length of a first word that only one key has.
 const MIN_WORD: usize = 6;
+/// Maximum length of a domain that is compared with that of trainmesh, in bytes.
+const MAX_DOMAIN: usize = 64;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
 /// has an effect or is not a key of trainmesh, or of Istio's injection or ambient mode. [`fabric_problem`] checks the names
@@ -129,7 +131,9 @@ fn other_domain(key: &str) -> Option<String> {
     let (domain, name) = key.split_once('/')?;
     let own = keys::OWN_PREFIX.trim_end_matches('/');
     let is_of_project = domain.get(..PROJECT.len()).is_some_and(|start| start.eq_ignore_ascii_case(PROJECT));
-    if !is_of_project && nearest(domain, &[own]).is_none() {
+    // A domain of another project may resemble it, such as training.dev.
+    let is_misspelled = || domain.len() <= MAX_DOMAIN && strsim::osa_distance(domain, own) <= 2;
+    if !is_of_project && !is_misspelled() {
         return None;
     }
     let is_named =

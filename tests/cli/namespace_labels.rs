@@ -156,10 +156,12 @@ fn namespaces_with_assumed_labels_are_named(#[case] command: &[&str], #[case] is
 /// Without pods, no labels apply.
 #[rstest]
 #[case::lint(&["lint"])]
+#[case::sarif(&["lint", "-o", "sarif"])]
 #[case::preview(&["preview", "--summary"])]
 fn an_input_without_pods_has_no_premise(#[case] command: &[&str]) {
     let run = trainmesh(&[command, &["-f", "-"]].concat(), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     assert!(!format!("{}{}", run.stdout, run.stderr).contains("namespace labels"), "{run:#?}");
+    assert!(!run.stderr.contains("note: \n"), "{run:#?}");
 }
 
 /// The report contains the warnings of the admission response, the text those that the warning about the Namespace does not repeat.

@@ -88,7 +88,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::kind_of_a_runtime("preview -f - --runtime own.json", &JOB.replace("distributed}", "distributed, kind: TrainingRuntime}"), 2, &[], "which contains a ClusterTrainingRuntime of this name: set")]
 #[case::default_kind(
     "preview -f -", &format!("{}---\n{}", JOB.replace("torch-distributed", "own"), RUNTIME.replace("torch-distributed", "own").replace("ClusterT", "T")), 2, &[],
-    "ClusterTrainingRuntime own is not in the input, which contains a TrainingRuntime of this name: set runtimeRef.kind to TrainingRuntime\n"
+    "ClusterTrainingRuntime own is not in the input, which contains a TrainingRuntime of this name for TrainJobs in default: set runtimeRef.kind to TrainingRuntime there\n"
 )]
 #[case::runtime_of_another_namespace(
     "preview -f - -n team", &format!("{}---\n{}", JOB.replace("distributed}", "distributed, kind: TrainingRuntime}"), RUNTIME.replace("ClusterT", "T").replace("{name: torch-distributed}", "{name: torch-distributed, namespace: other}")), 2, &[],

@@ -39,6 +39,8 @@ pub(super) struct Context<'a> {
     services: HashMap<(&'a str, &'a str), &'a ServiceRecord>,
     claims: HashMap<(&'a str, &'a str), &'a ClaimRecord>,
     pod_groups: HashMap<(GangApi, &'a str, &'a str), &'a PodGroupRecord>,
+    /// A `PodGroup` of each workload that owns one.
+    job_groups: HashMap<ObjectKey<'a>, &'a PodGroupRecord>,
     pods_by_namespace: HashMap<&'a str, Vec<&'a PodRecord>>,
     pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>>,
     /// Namespaces and names of all pods.
@@ -80,6 +82,12 @@ impl<'a> Context<'a> {
         let claims = snapshot.claims.iter().map(|claim| ((&*claim.namespace, &*claim.name), claim)).collect();
         let pod_groups = snapshot.pod_groups.iter();
         let pod_groups = pod_groups.map(|group| ((group.api, &*group.namespace, &*group.name), group)).collect();
+        let mut job_groups = HashMap::new();
+        for group in &snapshot.pod_groups {
+            for owner in &group.owners {
+                job_groups.entry(jobs.outermost(owner.key(&group.namespace))).or_insert(group);
+            }
+        }
         let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
         let by_owner = |queue: &'a QueueRecord| Some((queue.owner.as_ref()?.key(&queue.namespace), queue));
         let mut logs: HashMap<&'a str, Vec<&'a ContainerLog>> = HashMap::new();
@@ -97,6 +105,7 @@ impl<'a> Context<'a> {
             services,
             claims,
             pod_groups,
+            job_groups,
             pods_by_namespace,
             pods_by_node,
             pod_names,
@@ -142,6 +151,11 @@ impl<'a> Context<'a> {
     /// Returns the events of a workload and of the objects that it owns.
     pub(super) fn job_events<'b>(&'b self, job: &'b Job<'_>) -> &'b [&'b EventRecord] {
         self.job_events.get(&job.key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the `PodGroup` that a job owns.
+    pub(super) fn job_group(&self, job: &Job<'_>) -> Option<&'a PodGroupRecord> {
+        self.job_groups.get(&job.key).copied()
     }
 
     /// Returns the Workload of Kueue that a job owns.

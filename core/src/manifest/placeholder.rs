@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memrchr};
 
 /// A placeholder in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,15 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> 
 
 /// Returns the first placeholder in `text` with a default or another operator of the shell, such as `${NAME:-a}`.
 pub(crate) fn placeholder_with_default(text: &str) -> Option<&str> {
-    memchr_iter(b'$', text.as_bytes()).find_map(|start| {
+    let last_end = memrchr(b'}', text.as_bytes())?;
+    memchr_iter(b'$', &text.as_bytes()[..last_end]).find_map(|start| {
         let inner = text.get(start + 1..)?.strip_prefix('{')?;
         let rest = &inner[Some(name_length(inner)).filter(|length| *length > 0)?..];
         // The operators of POSIX, and those of Bash for substrings, replacements and case.
-        let end = start + 2 + inner.find('}')? + 1;
-        rest.starts_with([':', '-', '=', '?', '+', '#', '%', '/', '^', ',']).then(|| &text[start..end])
+        if !rest.starts_with([':', '-', '=', '?', '+', '#', '%', '/', '^', ',']) {
+            return None;
+        }
+        Some(&text[start..=start + 2 + inner.find('}')?])
     })
 }
 
@@ -100,6 +103,11 @@ mod tests {
     #[case::another_language("${{ .Values.a }} ${A.b}", None)]
     fn placeholders_with_a_default_are_found(#[case] text: &str, #[case] expected: Option<&str>) {
         assert_eq!(placeholder_with_default(text), expected);
+    }
+
+    #[test]
+    fn many_unclosed_placeholders_are_read_once() {
+        assert_eq!(placeholder_with_default(&"${a:".repeat(1_000_000)), None);
     }
 
     #[rstest]

@@ -18,7 +18,7 @@ use crate::config::Configuration;
     "kai",
     Some("trainmsh.dev/gang has no effect: did you mean trainmesh.dev/gang?")
 )]
-#[case::other_project(PodLabel, "training.dev/zone", "a", None)]
+#[case::other_project(PodLabel, "training.dev/gang", "a", None)]
 #[case::misspelled_istio_annotation(
     PodAnnotation,
     "sidecar.istio.io/injct",

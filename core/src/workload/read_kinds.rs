@@ -47,7 +47,10 @@ pub(super) const READ_GROUPS: [(&str, &[&str]); 9] = [
             "WorkloadPriorityClass",
         ],
     ),
-    ("resource.k8s.io", &["DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"]),
+    (
+        "resource.k8s.io",
+        &["DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceClass", "ResourceSlice"],
+    ),
     ("resource.nvidia.com", &["ComputeDomain", "ComputeDomainClique"]),
     ("scheduling.k8s.io", &["PodGroup", "PriorityClass", "Workload"]),
     ("scheduling.volcano.sh", &["PodGroup", "Queue"]),

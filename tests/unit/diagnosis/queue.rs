@@ -165,6 +165,7 @@ fn of_type(kind: &str, since: &str) -> Value {
 #[case::elsewhere(vec![with(pytorchjob(1), json!({"spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}}))], &["I PodsNotCreated unknown"])]
 #[case::usual_manager(vec![with(pytorchjob(1), json!({"spec": {"runPolicy": {"managedBy": "kubeflow.org/training-operator"}}}))], &["W PodsNotCreated unknown"])]
 #[case::queued(vec![volcano_job("Pending"), volcano_group()], &["I PodsNotCreated unknown"])]
+#[case::admitted(vec![volcano_job("Pending"), with(volcano_group(), json!({"status": {"phase": "Inqueue"}}))], &["W PodsNotCreated unknown"])]
 #[case::no_group(vec![volcano_job("Pending")], &["W PodsNotCreated unknown"])]
 #[case::completed(vec![volcano_job("Completed")], &[])]
 #[case::schedule(vec![with(cron_job(), json!({"metadata": {"creationTimestamp": START}, "spec": {"suspend": false}}))], &[])]

@@ -7,7 +7,7 @@ use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
-use crate::diagnosis::snapshot::gang_key::PodGroupRecord;
+use crate::diagnosis::snapshot::gang_key::{GangApi, PodGroupRecord};
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -36,18 +36,18 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     if is_over || !is_older(last_change(workload, queue), CREATION, context.now) {
         return;
     }
-    let group = group(job, context);
+    let group = context.job_group(job);
     let (recovery, message, severity, fix) = match (workload.managed_by.as_deref(), group) {
         (Some(manager), _) => {
             let message = format!("the job has no pods here: {manager} runs it");
             (Recovery::PodsElsewhere, message, Severity::Info, Some(MANAGED_FIX))
         }
-        (None, Some(group)) => {
+        (None, Some(group)) if delays_pods(group) => {
             let phase = group.phase.as_ref().map(|phase| format!(", which is {phase}")).unwrap_or_default();
             let message = format!("the job has no pods: they are created when its PodGroup is admitted{phase}");
             (Recovery::GroupQueued, message, Severity::Info, Some(QUEUE_FIX))
         }
-        (None, None) => {
+        (None, _) => {
             let severity = if is_complete { Severity::Warning } else { Severity::Info };
             (Recovery::PodsAwaited, "its operator has not created the pods of the job".to_owned(), severity, None)
         }
@@ -89,10 +89,7 @@ fn last_change(workload: &WorkloadRecord, queue: &[ConditionRecord]) -> Option<T
     Some(conditions.filter_map(|condition| condition.since).fold(created, Timestamp::max))
 }
 
-/// Returns the `PodGroup` of a job, which owns it.
-fn group<'a>(job: &Job<'_>, context: &Context<'a>) -> Option<&'a PodGroupRecord> {
-    context.snapshot.pod_groups.iter().find(|group| {
-        *group.namespace == *job.namespace
-            && group.owners.iter().any(|owner| context.jobs.outermost(owner.key(&group.namespace)) == job.key)
-    })
+/// Returns true if the pods of the job are created after the `PodGroup` is admitted: Volcano does so, and has not admitted it.
+fn delays_pods(group: &PodGroupRecord) -> bool {
+    group.api == GangApi::Volcano && group.phase.as_deref().is_none_or(|phase| phase == "Pending")
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Agent, RolePods, WorkloadManifest};
 use crate::finding::Severity;
 use crate::lint::context::CheckContext;
+use crate::lint::display_name::display_name;
 use crate::lint::namespace_objects::{ServiceManifest, ServicePort};
 use crate::lint::sink::FindingSink;
 use crate::pod::{Container, Pod};
@@ -35,7 +36,7 @@ pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>
         let problem = selection.or_else(|| Some((PORT, port_problem(name, service, container.env(PORT)?, workload)?)));
         if let Some((variable, problem)) = problem {
             let field = container.env_pointer(variable).unwrap_or_else(|| container.pointer());
-            findings.push(field, format!("container {}: {problem}", container.name()));
+            findings.push(field, format!("{}: {problem}", display_name(container)));
         }
     }
 }
@@ -59,8 +60,8 @@ fn without_v2(workload: &WorkloadManifest<'_>, agent: &Agent<'_>) -> Option<Stri
     let mut stores = workload.objects.stores(manifest);
     let store = stores.find(|store| !store.serves_v2)?;
     Some(format!(
-        "container {}: the backend {backend} uses version 2 of etcd's API, which Service {service} ({}) does not serve",
-        agent.container.name(),
+        "{}: the backend {backend} uses version 2 of etcd's API, which Service {service} ({}) does not serve",
+        display_name(agent.container),
         store.image
     ))
 }

@@ -6,6 +6,7 @@ use super::{RolePods, WorkloadManifest, numbered_words, words};
 use crate::finding::Severity;
 use crate::json;
 use crate::lint::context::CheckContext;
+use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
 use crate::pod::{Container, ContainerKind, Pod};
 
@@ -91,8 +92,8 @@ pub(crate) fn lost_checkpoints(context: &CheckContext<'_>, findings: &mut Findin
         });
         if let Some((CheckpointPath { name, path, location }, volume)) = lost {
             let message = format!(
-                "container {}: {name} at {path} is on volume {volume}, an emptyDir, which is deleted with the pod",
-                container.name()
+                "{}: {name} at {path} is on volume {volume}, an emptyDir, which is deleted with the pod",
+                display_name(container)
             );
             findings.push(location.pointer(container), message);
         }

@@ -95,7 +95,11 @@ fn of_another_kind(runtimes: &Runtimes, reference: &RuntimeReference) -> Option<
                 "{kind} {name} is not in this namespace, but in {namespace}: a TrainJob uses those of its own namespace"
             )
         }
-        Some(_) => format!(
+        Some(Some(namespace)) => format!(
+            "{kind} {name} is not in the input, which contains a {other} of this name for TrainJobs in {namespace}: set \
+             runtimeRef.kind to {other} there"
+        ),
+        Some(None) => format!(
             "{kind} {name} is not in the input, which contains a {other} of this name: set runtimeRef.kind to {other}"
         ),
         None if reference.namespace.is_some() && stock::find(name, runtimes.stock).is_some() => {

@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::merge::strategic_merge;
@@ -69,7 +71,7 @@ pub(super) fn apply(
     let Some(stored) = field.value().zip(schema.get(name)).map(|(value, schema)| schema.pruned(value)) else {
         return Ok(());
     };
-    let mut managers = Vec::new();
+    let mut managers = HashSet::new();
     for item in Field::with_path(&stored, field.path()).items()? {
         match version {
             TrainerVersion::V2_0 => change_pods(&item, None, &item, job_set)?,
@@ -78,7 +80,7 @@ pub(super) fn apply(
                 unique(&item.get("manager"), &mut managers, "a manager that no other patch has")?;
                 let template = item.get("trainingRuntimeSpec").get("template");
                 annotations.extend(template.get("metadata").get("annotations").cloned_object()?);
-                let mut names = Vec::new();
+                let mut names = HashSet::new();
                 for patch in template.get("spec").get("replicatedJobs").items()? {
                     unique(&patch.get("name"), &mut names, "a name that no other item has")?;
                     let target = target(job_set, &patch.get("name"))?;
@@ -118,13 +120,9 @@ fn change_pods(
 }
 
 /// Fails unless `key`, by which the items of a list are merged, has a value that is not in `known`.
-fn unique(key: &Field<'_>, known: &mut Vec<String>, expected: &'static str) -> Result<(), RenderError> {
-    let text = key.required_text()?.to_owned();
-    if known.contains(&text) {
-        return Err(key.invalid(expected));
-    }
-    known.push(text);
-    Ok(())
+fn unique(key: &Field<'_>, known: &mut HashSet<String>, expected: &'static str) -> Result<(), RenderError> {
+    let is_new = known.insert(key.required_text()?.to_owned());
+    if is_new { Ok(()) } else { Err(key.invalid(expected)) }
 }
 
 fn merge(parent: &mut Map<String, Value>, key: &str, patch: &Value) {
