@@ -12,6 +12,7 @@ mod metadata_values;
 mod misplaced;
 mod namespace;
 mod objects;
+mod omitted;
 mod operator_fields;
 mod origins;
 mod placeholders;
@@ -81,7 +82,7 @@ pub enum DocumentPreview {
         reports: Vec<PodReport>,
         /// Notes for the user, one sentence each.
         notes: Vec<String>,
-        /// Labels and annotations of trainmesh outside the pod templates, where they have no effect.
+        /// Labels and annotations of trainmesh outside the pod templates, where they have no effect, and templates that are not shown.
         warnings: Vec<DocumentWarning>,
     },
     /// The document is a Namespace; contains warnings about its labels.
@@ -233,6 +234,7 @@ impl Preview {
         let fabric = &self.config.fabric;
         let mut warnings = misplaced::warnings(document, kind, &namespace, &reports, fabric);
         warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
+        warnings.extend(omitted::warning(document, kind, &namespace));
         DocumentPreview::Pods { reports, notes, warnings }
     }
 }

@@ -110,6 +110,48 @@ fn pod_templates_are_shown_as_roles(
     assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
 }
 
+/// Returns an object with `count` pod templates, one in each line, as the template of a component if `is_wrapped`.
+fn many(count: usize, is_wrapped: bool) -> String {
+    let template = json!({"spec": {"containers": [{"name": "a", "image": "i"}]}});
+    let templates = vec![format!("  - {template}"); count].join("\n");
+    let job = format!(
+        "apiVersion: example.com/v1\nkind: SwarmJob\nmetadata: {{name: swarm}}\nspec:\n  templates:\n{templates}"
+    );
+    if !is_wrapped {
+        return job;
+    }
+    let head =
+        "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: wrap}\nspec:\n  components:\n";
+    format!("{head}  - template:\n{}", job.lines().map(|line| format!("      {line}\n")).collect::<String>())
+}
+
+#[rstest]
+#[case::as_many_as_are_shown("unknown", &many(64, false), 0, "")]
+#[case::one_more(
+    "unknown",
+    &many(65, false),
+    1,
+    "stdin: document 1, line 70: SwarmJob default/swarm: 1 pod template is neither shown nor checked, from spec.templates[64] on: \
+     the limits are 64 templates and 20 levels\n"
+)]
+#[case::another_condition("refused", &many(65, false), 0, "1 pod template is neither shown nor checked")]
+#[case::component(
+    "unknown",
+    &many(66, true),
+    1,
+    "stdin: document 1, line 76: AppWrapper default/wrap: 2 pod templates are neither shown nor checked, from \
+     spec.components[0].template.spec.templates[64] on: the limits are 64 templates and 20 levels\n"
+)]
+fn templates_beyond_the_limits_are_reported(
+    #[case] condition: &str,
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stderr: &str,
+) {
+    let run = trainmesh(&["preview", "-f", "-", "--summary", "--fail-on", condition], input);
+    assert_exit(&run, code, &["64 roles"], stderr);
+}
+
 fn parse(arguments: &[&str]) -> Value {
     let run = trainmesh(arguments, JOB);
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))

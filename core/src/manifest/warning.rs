@@ -17,6 +17,8 @@ pub struct DocumentWarning {
     pub line: u64,
     /// Code of the lint check; `None` for a warning about the text.
     pub check: Option<&'static str>,
+    /// True if pods of the document are not shown.
+    pub hides_pods: bool,
     /// Warning message.
     pub message: String,
 }
@@ -30,7 +32,7 @@ impl DocumentWarning {
     pub fn at(document: &Document, (source, line): (Arc<str>, u64), check: &'static str, message: String) -> Self {
         // A kustomization is a file with one document.
         let index = if source == document.source { document.document } else { 0 };
-        Self { source, document: index, line, check: Some(check), message }
+        Self { source, document: index, line, check: Some(check), hides_pods: false, message }
     }
 
     /// Creates the warning about a duplicate key of the document at `source` and `document`, which starts on `line`.
@@ -46,7 +48,7 @@ impl DocumentWarning {
             None => (line, "is set more than once in a mapping".to_owned()),
         };
         let message = format!("key \"{quoted}\" {place}: kubectl keeps only the last value; remove the others");
-        Self { source: Arc::clone(source), document, line: at, check: None, message }
+        Self { source: Arc::clone(source), document, line: at, check: None, hides_pods: false, message }
     }
 }
 

@@ -93,7 +93,10 @@ impl Condition {
     pub fn is_caused_by(self, warning: &DocumentWarning) -> bool {
         match self {
             Self::Changed | Self::Refused => false,
-            Self::Unknown => warning.check.is_some_and(|code| UNKNOWN.iter().any(|check| check.code() == code)),
+            Self::Unknown => {
+                let is_unknown = |code| UNKNOWN.iter().any(|check| check.code() == code);
+                warning.hides_pods || warning.check.is_some_and(is_unknown)
+            }
             Self::Warning => true,
         }
     }

@@ -56,6 +56,7 @@ impl Duplicates {
             document: document.document,
             line: document.line,
             check: None,
+            hides_pods: false,
             message,
         };
         self.warnings.insert(position(document), warning);

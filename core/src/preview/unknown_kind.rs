@@ -47,7 +47,7 @@ impl Preview {
         if generic::creates_no_pods(api_version, kind) {
             return Ok(DocumentPreview::Skipped(format!("{name} creates no pods")));
         }
-        let templates = generic::templates(&document.value);
+        let templates = generic::templates(&document.value).shown;
         let hint = same_kind().next().map(|workload_kind| format!("did you mean {}?", workload_kind.name()));
         if !templates.is_empty() {
             let names = ["name", "generateName", "namespace"].into_iter();

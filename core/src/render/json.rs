@@ -105,7 +105,7 @@ pub fn error_to_json(error: &DocumentError) -> Value {
 /// Returns a warning about a document as JSON. Only those of a lint check have an `id`.
 #[must_use]
 pub fn warning_to_json(warning: &DocumentWarning) -> Value {
-    let DocumentWarning { source, document, line, check, message } = warning;
+    let DocumentWarning { source, document, line, check, hides_pods: _, message } = warning;
     let mut json = json!({"source": **source, "document": document, "line": line, "message": message});
     if let Some(check) = check {
         json["id"] = json!(check);

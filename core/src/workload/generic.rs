@@ -22,10 +22,10 @@ const KINDS_WITHOUT_PODS: [(&str, &str); 5] = [
 const NOT_SEARCHED: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
 /// Maximum number of templates that are shown: more roles than any known kind has.
-const MAX_TEMPLATES: usize = 64;
+pub(crate) const MAX_TEMPLATES: usize = 64;
 /// Maximum nesting depth of a template in its object. The deepest known template, in an object that contains a list of
 /// other objects, is at level 10.
-const MAX_DEPTH: usize = 20;
+pub(crate) const MAX_DEPTH: usize = 20;
 
 /// A pod template in an object of any kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +39,20 @@ pub(crate) struct Template<'manifest> {
     pub(crate) replicas: Option<&'manifest Value>,
 }
 
+/// Pod templates in an object of any kind.
+#[derive(Debug, Default)]
+pub(crate) struct Templates<'manifest> {
+    /// Templates in the order of the text, [`MAX_TEMPLATES`] at most.
+    pub(crate) shown: Vec<Template<'manifest>>,
+    /// Number of templates beyond the limits.
+    pub(crate) omitted: usize,
+    /// Path of the first template beyond the limits; empty if there is none.
+    pub(crate) first_omitted: String,
+}
+
 /// A search for templates.
 struct Search<'manifest> {
-    found: Vec<Template<'manifest>>,
+    found: Templates<'manifest>,
     path: String,
     depth: usize,
 }
@@ -52,9 +63,9 @@ pub(crate) fn creates_no_pods(api_version: &str, kind: &str) -> bool {
     KINDS_WITHOUT_PODS.contains(&(group, kind))
 }
 
-/// Returns the pod templates in an object, in the order of the text, [`MAX_TEMPLATES`] at most.
-pub(crate) fn templates(object: &Value) -> Vec<Template<'_>> {
-    let mut search = Search { found: Vec::new(), path: String::new(), depth: 0 };
+/// Returns the pod templates in an object.
+pub(crate) fn templates(object: &Value) -> Templates<'_> {
+    let mut search = Search { found: Templates::default(), path: String::new(), depth: 0 };
     for (key, value) in object.as_object().into_iter().flatten() {
         if !NOT_SEARCHED.contains(&key.as_str()) {
             search.search_field(key, value, None, false);
@@ -65,7 +76,7 @@ pub(crate) fn templates(object: &Value) -> Vec<Template<'_>> {
 
 /// Renders one role for each pod template of an object of any kind. Each role is named after the path of its template.
 pub(crate) fn roles(manifest: &Manifest<'_>) -> Vec<RolePod> {
-    templates(manifest.raw).iter().map(|template| role(template, manifest.namespace)).collect()
+    templates(manifest.raw).shown.iter().map(|template| role(template, manifest.namespace)).collect()
 }
 
 fn role(template: &Template<'_>, namespace: &str) -> RolePod {
@@ -114,11 +125,8 @@ impl<'manifest> Search<'manifest> {
         self.path.truncate(length);
     }
 
-    /// Searches the value of a field. `are_templates` is true if its items may be templates.
+    /// Searches the value of a field. `are_templates` is true if its items may be templates. The depth of a document is limited.
     fn search_value(&mut self, value: &'manifest Value, are_templates: bool, is_nested: bool) {
-        if self.depth == MAX_DEPTH {
-            return;
-        }
         self.depth += 1;
         match value {
             Value::Object(fields) => {
@@ -146,9 +154,15 @@ impl<'manifest> Search<'manifest> {
     }
 
     fn add(&mut self, value: &'manifest Value, replicas: Option<&'manifest Value>) {
-        if self.found.len() < MAX_TEMPLATES {
-            self.found.push(Template { path: self.path.clone(), value, replicas });
+        let Templates { shown, omitted, first_omitted } = &mut self.found;
+        if shown.len() < MAX_TEMPLATES && self.depth <= MAX_DEPTH {
+            shown.push(Template { path: self.path.clone(), value, replicas });
+            return;
         }
+        if *omitted == 0 {
+            first_omitted.clone_from(&self.path);
+        }
+        *omitted += 1;
     }
 }
 
@@ -248,10 +262,22 @@ mod tests {
     }
 
     #[rstest]
-    #[case::number(json!({"spec": {"templates": vec![template(); 100]}}), 64)]
-    #[case::deepest((0..19).fold(json!({"template": template()}), |object, _| json!({"a": object})), 1)]
-    #[case::too_deep((0..20).fold(json!({"template": template()}), |object, _| json!({"a": object})), 0)]
-    fn number_and_depth_are_limited(#[case] object: Value, #[case] expected: usize) {
-        assert_eq!(templates(&json!({"spec": object})).len(), expected);
+    #[case::number(json!({"templates": vec![template(); 64]}), 64, 0, "")]
+    #[case::too_many(json!({"templates": vec![template(); 100]}), 64, 36, "spec.templates[64]")]
+    #[case::deepest(nested(19), 1, 0, "")]
+    #[case::too_deep(nested(20), 0, 1, &format!("spec.{}template", "a.".repeat(20)))]
+    fn number_and_depth_are_limited(
+        #[case] object: Value,
+        #[case] shown: usize,
+        #[case] omitted: usize,
+        #[case] first_omitted: &str,
+    ) {
+        let object = json!({"spec": object});
+        let found = templates(&object);
+        assert_eq!((found.shown.len(), found.omitted, found.first_omitted.as_str()), (shown, omitted, first_omitted));
+    }
+
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(json!({"template": template()}), |object, _| json!({"a": object}))
     }
 }

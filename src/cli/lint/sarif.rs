@@ -69,7 +69,8 @@ fn rule(check: &Check) -> Value {
 /// Returns the rule of problems of manifests that no check reports, which is the last one.
 fn manifest_rule() -> Value {
     let text = "The manifest is invalid, so that its pods were not checked, or kubectl reads it differently than it is written: a \
-                mapping sets a key more than once, of which kubectl keeps only the last value, or a later object replaces it.";
+                mapping sets a key more than once, of which kubectl keeps only the last value, or a later object replaces it, or \
+                it contains more pod templates than are checked.";
     json!({
         "id": MANIFEST_RULE,
         "shortDescription": {"text": "a problem of a manifest"},
@@ -80,7 +81,7 @@ fn manifest_rule() -> Value {
 }
 
 fn manifest_result(warning: &DocumentWarning, checks: &[&Check]) -> Value {
-    let DocumentWarning { source, document: _, line, check, message } = warning;
+    let DocumentWarning { source, document: _, line, check, hides_pods: _, message } = warning;
     let index = check.and_then(|code| checks.iter().position(|check| check.id.code() == code));
     json!({
         "ruleId": check.unwrap_or(MANIFEST_RULE),
