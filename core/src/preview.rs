@@ -19,6 +19,7 @@ mod placeholders;
 mod queue_labels;
 mod report;
 mod requests;
+mod runtime_keys;
 mod summary;
 mod training;
 mod unknown_fields;
@@ -139,14 +140,15 @@ impl Preview {
         labels.map(|labels| namespace::label_problems(labels, &self.config.fabric)).unwrap_or_default()
     }
 
-    /// Takes the warnings about `document` as a whole, which do not depend on its pods: those about its text and its fields, and
-    /// that it replaces another object of the input.
+    /// Takes the warnings about `document` as a whole, which do not depend on its pods: those about its text and its fields, that
+    /// it replaces another object of the input, and those about the labels of a training runtime.
     pub fn take_warnings(&self, document: &mut Document) -> Vec<DocumentWarning> {
         let mut warnings = mem::take(&mut document.warnings);
         warnings.extend(self.context.duplicate(document).cloned());
         let namespace = namespace_of(document, &self.namespace);
-        let (stock, settings) = (self.context.runtimes().stock, &self.config.fabric.lint);
-        warnings.extend(unknown_fields::warnings(document, namespace, stock, settings));
+        let (stock, fabric) = (self.context.runtimes().stock, &self.config.fabric);
+        warnings.extend(unknown_fields::warnings(document, namespace, stock, &fabric.lint));
+        warnings.extend(runtime_keys::warnings(document, namespace, &self.context, fabric));
         warnings
     }
 
@@ -232,7 +234,7 @@ impl Preview {
         }
         self.lint_training(document, workload, &mut reports);
         let fabric = &self.config.fabric;
-        let mut warnings = misplaced::warnings(document, kind, &namespace, &reports, fabric);
+        let mut warnings = misplaced::warnings(document, kind, Some(&namespace), &reports, fabric);
         warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
         warnings.extend(omitted::warning(document, kind, &namespace));
         DocumentPreview::Pods { reports, notes, warnings }

@@ -47,6 +47,54 @@ fn cliques(metadata: &str, first: &str) -> String {
     labeled("grove.io/v1alpha1", "PodCliqueSet", metadata, &cliques)
 }
 
+/// Returns a runtime with `metadata`, and the metadata of its JobSet and of its pods.
+fn runtime(kind: &str, metadata: &str, job_set: &str, pods: &str) -> String {
+    let job = format!("{{name: node, template: {{spec: {{template: {}}}}}}}", template(pods));
+    let spec = format!("template: {{{job_set}spec: {{replicatedJobs: [{job}]}}}}");
+    labeled("trainer.kubeflow.org/v1alpha1", kind, metadata, &spec)
+}
+
+const TRAIN_JOB: &str = "---\n{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {generateName: j-}, \
+                         spec: {runtimeRef: {name: a}}}\n";
+const MISSPELLED: &str = "metadata: {labels: {trainmesh.dev/fabrik: tcp}}, ";
+
+/// Both commands report these warnings about a runtime.
+#[rstest]
+#[case::on_the_runtime(
+    &runtime("ClusterTrainingRuntime", "", "", ""),
+    &["FP045: ClusterTrainingRuntime a: trainmesh.dev/fabric has no effect in .metadata.labels: \
+       move it to .spec.template.spec.replicatedJobs[0].template.spec.template.metadata.labels\n"]
+)]
+#[case::on_the_job_set(
+    &runtime("TrainingRuntime", "labels: {a: b}", LABEL, ""),
+    &["FP045: TrainingRuntime default/a: trainmesh.dev/fabric has no effect in .spec.template.metadata.labels: move it to"]
+)]
+#[case::with_a_job(
+    &(runtime("ClusterTrainingRuntime", "", "", "") + TRAIN_JOB),
+    &["FP045: ClusterTrainingRuntime a: trainmesh.dev/fabric has no effect in .metadata.labels"]
+)]
+#[case::all_pods_have_it(&runtime("ClusterTrainingRuntime", "", "", LABEL), &[])]
+#[case::pods(
+    &runtime("ClusterTrainingRuntime", "labels: {a: b}", "", MISSPELLED),
+    &["FP045: ClusterTrainingRuntime a: label trainmesh.dev/fabrik has no effect: did you mean trainmesh.dev/fabric?\n"]
+)]
+#[case::unknown_profile(
+    &runtime("TrainingRuntime", "labels: {a: b}", "", "metadata: {labels: {trainmesh.dev/fabric: ib-shraed}}, "),
+    &["FP045: TrainingRuntime default/a: label trainmesh.dev/fabric=ib-shraed: no fabric profile has this name"]
+)]
+#[case::pods_of_a_job(&(runtime("ClusterTrainingRuntime", "labels: {a: b}", "", MISSPELLED) + TRAIN_JOB), &[])]
+#[case::pods_of_no_job_of_the_runtime(
+    &(runtime("TrainingRuntime", "labels: {a: b}", "", MISSPELLED) + TRAIN_JOB),
+    &["FP045: TrainingRuntime default/a: label trainmesh.dev/fabrik has no effect"]
+)]
+fn labels_of_a_training_runtime_are_checked(#[case] manifest: &str, #[case] expected: &[&str]) {
+    for command in [&["lint", "-f", "-"][..], &["preview", "-f", "-", "--summary"]] {
+        let run = trainmesh(command, manifest);
+        expected.iter().for_each(|warning| assert!(run.stderr.contains(warning), "{run:#?}"));
+        assert_eq!(run.stderr.matches("warning: ").count(), expected.len(), "{run:#?}");
+    }
+}
+
 /// Both commands report the misplaced entry with this fix, or nothing.
 #[rstest]
 #[case::one_role(&pytorch_job("", LABEL, ""), Some("trainmesh.dev/fabric has no effect in .metadata.labels: move it to .spec.pytorchReplicaSpecs.Worker.template.metadata.labels\n"))]

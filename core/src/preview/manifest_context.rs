@@ -1,12 +1,13 @@
 //! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, the objects of dynamic
 //! resource allocation, Services, objects of Istio, and those that training jobs use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::duplicates::Duplicates;
+use super::namespace_of;
 use crate::dra::{ClaimFacts, ClaimObjects, GROUP};
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
 use crate::lint::NamespaceObjects;
@@ -15,12 +16,13 @@ use crate::mesh_objects::MeshObjects;
 use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
 
-/// Kinds that [`ManifestContext`] collects, and the image of etcd, whose pods any kind may create. Documents that do not contain
+/// Kinds that [`ManifestContext`] collects, `TrainJob`, which uses runtimes, and the image of etcd, whose pods any kind may create. Documents that do not contain
 /// any of these strings can be skipped.
-pub const CONTEXT_KINDS: [&str; 13] = [
+pub const CONTEXT_KINDS: [&str; 14] = [
     "Namespace",
     "TrainingRuntime",
     "ClusterTrainingRuntime",
+    "TrainJob",
     "ComputeDomain",
     "ResourceClaim",
     "ResourceClaimTemplate",
@@ -47,6 +49,8 @@ pub struct ManifestContext {
     /// Labels of namespaces that are not in the input: by default those of an injected namespace that is opted in.
     default_labels: BTreeMap<String, String>,
     runtimes: Runtimes,
+    /// Runtimes that the `TrainJobs` of the input use.
+    used_runtimes: BTreeSet<RuntimeReference>,
     compute_domains: BTreeMap<String, Vec<ComputeDomain>>,
     /// Claims, templates and device classes.
     claims: ClaimObjects,
@@ -72,6 +76,7 @@ impl ManifestContext {
             namespaces: BTreeMap::new(),
             default_labels: default_labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
+            used_runtimes: BTreeSet::new(),
             compute_domains: BTreeMap::new(),
             claims: ClaimObjects::default(),
             mesh: MeshObjects::default(),
@@ -97,6 +102,7 @@ impl ManifestContext {
     /// documents with the same object, the last one counts.
     pub fn add(&mut self, document: &Document, namespace: &str) {
         let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
+        self.used_runtimes.extend(RuntimeReference::all(&document.value, namespace_of(document, namespace)));
         let Some(name) = text("/metadata/name") else { return };
         let group = text("/apiVersion").and_then(|version| version.split_once('/')).map(|(group, _)| group);
         if let Some(kind) = text("/kind").filter(|kind| self.is_exclusive(group, kind)) {
@@ -131,6 +137,11 @@ impl ManifestContext {
     /// Returns the warning about `document` if it replaces another object of the input.
     pub(super) fn duplicate(&self, document: &Document) -> Option<&DocumentWarning> {
         self.duplicates.warning(document)
+    }
+
+    /// Returns true if a `TrainJob` of the input uses the runtime.
+    pub(super) fn is_used(&self, runtime: &RuntimeReference) -> bool {
+        self.used_runtimes.contains(runtime)
     }
 
     /// Returns true if an object of this kind replaces an earlier one with the same name.

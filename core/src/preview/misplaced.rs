@@ -41,11 +41,11 @@ const ISTIO_PREFIXES: [&str; 4] =
     ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG, keys::DATAPLANE_MODE];
 
 /// Returns a warning of FP045 or TR006 for each label and annotation on `document` that only some or none of its pods get. `kind` is
-/// the kind of the document, and `reports` contains its pods.
+/// the kind of the document, which has no `namespace` if it is one of the cluster. `reports` contains its pods, none for a runtime.
 pub(super) fn warnings(
     document: &Document,
     kind: &str,
-    namespace: &str,
+    namespace: Option<&str>,
     reports: &[PodReport],
     fabric: &Fabric,
 ) -> Vec<DocumentWarning> {
@@ -59,7 +59,7 @@ pub(super) fn warnings(
         return Vec::new();
     }
     let templates = templates(&document.value);
-    let name = super::name_of(document);
+    let name = object_name(kind, namespace, super::name_of(document));
     let without_effect = found.into_iter().filter(|entry| !entry.has_effect(&templates, reports));
     let warning = |entry: Entry<'_>| {
         let (check, path, key) = (entry.check(), joined(&entry.path), entry.key);
@@ -77,10 +77,15 @@ pub(super) fn warnings(
                 format!("{key} has no effect in {path}: {}{problem}", entry.fix(&templates))
             }
         };
-        let message = format!("{kind} {namespace}/{name}: {message}");
+        let message = format!("{name}: {message}");
         DocumentWarning::at(document, document.path_position(&format!("{path}[{key}]")), check.code(), message)
     };
     without_effect.take(MAX_WARNINGS).map(warning).collect()
+}
+
+/// Returns the kind, the namespace, if there is one, and the name of an object: `TrainJob team/llama`.
+pub(super) fn object_name(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    namespace.map_or_else(|| format!("{kind} {name}"), |namespace| format!("{kind} {namespace}/{name}"))
 }
 
 /// Returns the entries of `object`, except those of pod templates.
