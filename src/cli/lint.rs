@@ -154,9 +154,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
         Format::Sarif => {
             sarif::print(&mut json_stdout(), &lint_report)?;
-            let premise = premise(preview.context(), false).text(!lint_report.assumed.is_empty());
-            if !premise.is_empty() {
-                print_note(stderr, format_args!("{premise}"));
+            let premise = premise(preview.context(), false);
+            let text = premise.text(!lint_report.assumed.is_empty());
+            if !text.is_empty() {
+                print_note(stderr, format_args!("{text}"));
             }
             // A code review tool reads the file; the person who runs the command sees whether it found anything.
             print_note(stderr, format_args!("{}", summary::Counts(&lint_report)));

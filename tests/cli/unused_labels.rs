@@ -111,6 +111,7 @@ fn ray_job(label: &str) -> Value {
     )
 )]
 #[case::no_devices(job("fabric=eks-efa", "cpu"), None)]
+#[case::other_resource(job("fabric=eks-efa", "smarter-devices/fuse"), None)]
 #[case::no_profile(job("fabric=none", "google.com/tpu"), None)]
 fn labels_without_effect_are_reported(#[case] manifest: Value, #[case] expected: Option<&str>) {
     let input = manifest.to_string();

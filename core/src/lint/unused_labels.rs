@@ -5,7 +5,7 @@ use json_patch::jsonptr::PointerBuf;
 use super::LintInput;
 use super::sink::FindingSink;
 use crate::finding::Severity;
-use crate::pod::{Pod, misspelled_accelerator};
+use crate::pod::Pod;
 use crate::rule::{Reason, RuleId, RuleOutcome};
 
 /// Kind whose sizes only its manifest does not show: in a cluster, its pods belong to `RayClusters`.
@@ -53,13 +53,7 @@ pub(super) fn is_gang_impossible(rule: &RuleOutcome) -> bool {
     }
 }
 
-/// Returns true if the pod has devices that the profile is not for. One without any may be a launcher, and a misspelled one is a
-/// finding of its own.
+/// Returns true if the pod requests accelerators, and the profile is for others. A pod without any may be a launcher.
 fn has_other_devices(rule: &RuleOutcome, pod: Pod<'_>) -> bool {
-    let names_others = || rule.detail().is_some_and(|detail| detail.contains(": "));
-    let limits =
-        || pod.containers().filter_map(|container| container.raw().get("resources")?.get("limits")?.as_object());
-    rule.reason == Reason::NoAccelerator
-        && names_others()
-        && limits().flatten().all(|(resource, _)| misspelled_accelerator(resource).is_none())
+    rule.reason == Reason::NoAccelerator && pod.containers().any(|container| container.accelerators().is_some())
 }
