@@ -5,7 +5,9 @@ mod problem;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use hyper::Uri;
 use hyper::header::{HeaderValue, USER_AGENT};
+use hyper::http::uri::{PathAndQuery, Scheme};
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use thiserror::Error;
@@ -66,6 +68,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
             None => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
         },
     };
+    complete_address(&mut config);
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
@@ -78,7 +81,26 @@ pub(super) fn read_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
 
 /// Loads the configuration of a context from the kubeconfig that kubectl would use.
 pub(super) async fn load(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
-    from_list(read_kubeconfig(), options).await
+    let mut config = from_list(read_kubeconfig(), options).await?;
+    complete_address(&mut config);
+    Ok(config)
+}
+
+/// Adds the scheme to an address without one, as kubectl does: kube 5.0 panics at the first request.
+fn complete_address(config: &mut Config) {
+    if config.cluster_url.scheme().is_some() {
+        return;
+    }
+    let user = &config.auth_info;
+    let has_certificate = user.client_certificate.is_some() || user.client_certificate_data.is_some();
+    let is_tls = config.root_cert.is_some() || config.accept_invalid_certs || has_certificate;
+    let mut parts = config.cluster_url.clone().into_parts();
+    parts.scheme = Some(if is_tls { Scheme::HTTPS } else { Scheme::HTTP });
+    parts.path_and_query.get_or_insert_with(|| PathAndQuery::from_static("/"));
+    // An address without a host stays as it is, and is an error of the request.
+    if let Ok(url) = Uri::from_parts(parts) {
+        config.cluster_url = url;
+    }
 }
 
 async fn from_list(

@@ -61,3 +61,23 @@ fn responses_are_explained(#[case] code: u16, #[case] message: &str, #[case] exp
         assert_eq!(run.stderr.matches(&apiserver.url()).count(), 1, "{command}: {run:#?}");
     }
 }
+
+/// As in kubectl, an address without a scheme is that of HTTP, unless the kubeconfig has certificates.
+#[test]
+fn an_address_without_a_scheme_is_completed() {
+    let status = json!({"kind": "Status", "status": "Failure", "code": 503, "message": "etcdserver: leader changed"});
+    let apiserver = Apiserver::start(vec![("/api/v1/pods", status)]);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    let text = std::fs::read_to_string(&kubeconfig).unwrap();
+    assert!(text.contains("http://"), "{text}");
+    std::fs::write(&kubeconfig, text.replace("http://", "")).unwrap();
+    let run = trainmesh_with(
+        &["sweep", "-A", "--trainmesh-namespace", "trainmesh-system"],
+        "",
+        &[("KUBECONFIG", &kubeconfig)],
+    );
+    let expected = format!("at {} (context test): etcdserver: leader changed", apiserver.url());
+    assert_eq!(run.code, Some(2), "{run:#?}");
+    assert!(run.stderr.contains(&expected), "{expected}\n{run:#?}");
+}

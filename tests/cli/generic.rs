@@ -122,7 +122,8 @@ fn many(count: usize, is_wrapped: bool) -> String {
     }
     let head =
         "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: wrap}\nspec:\n  components:\n";
-    format!("{head}  - template:\n{}", job.lines().map(|line| format!("      {line}\n")).collect::<String>())
+    let indented: Vec<String> = job.lines().map(|line| format!("      {line}\n")).collect();
+    format!("{head}  - template:\n{}", indented.concat())
 }
 
 #[rstest]

@@ -90,7 +90,9 @@ const MISSPELLED: &str = "metadata: {labels: {trainmesh.dev/fabrik: tcp}}, ";
 fn labels_of_a_training_runtime_are_checked(#[case] manifest: &str, #[case] expected: &[&str]) {
     for command in [&["lint", "-f", "-"][..], &["preview", "-f", "-", "--summary"]] {
         let run = trainmesh(command, manifest);
-        expected.iter().for_each(|warning| assert!(run.stderr.contains(warning), "{run:#?}"));
+        for warning in expected {
+            assert!(run.stderr.contains(warning), "{run:#?}");
+        }
         assert_eq!(run.stderr.matches("warning: ").count(), expected.len(), "{run:#?}");
     }
 }
