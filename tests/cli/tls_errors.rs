@@ -11,7 +11,8 @@ use rstest::rstest;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use rustls::version::TLS12;
+use rustls::{ALL_VERSIONS, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime};
 use trainmesh_testing::cli::trainmesh_with;
@@ -123,7 +124,9 @@ impl Scene {
     fn server(&self) -> ServerConfig {
         let server = identity(&self.ca, self.names, self.server_days, self.is_authority);
         let provider = Arc::new(ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        // In TLS 1.3, a server rejects a client's certificate after the handshake, so that the request fails in one of several ways.
+        let versions: &[_] = if self.requires_client { &[&TLS12] } else { ALL_VERSIONS };
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions);
         let builder = if self.requires_client {
             let mut roots = RootCertStore::empty();
             roots.add(self.ca.der().clone()).unwrap();

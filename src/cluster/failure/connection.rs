@@ -31,6 +31,11 @@ pub(super) fn cause(chain: &[&(dyn Error + 'static)], entries: &ContextEntries) 
         (None, None, Some(error)) if error.is_incomplete_message() => {
             Some("the server closed the connection without a response".to_owned())
         }
+        // In TLS 1.3, a server rejects a certificate after the handshake, and its reason may come too late.
+        (None, None, Some(error)) if error.is_canceled() => Some(format!(
+            "the server closed the connection before the request: it may not accept the credentials of {}",
+            entries.user()
+        )),
         _ => chain.last().map(ToString::to_string),
     }
 }
