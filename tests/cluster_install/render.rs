@@ -21,6 +21,23 @@ fn dry_run(arguments: &[&str]) -> (Vec<String>, Vec<String>) {
 const UNUSUAL: &str = "commonLabels.app\\.kubernetes\\.io/name=other,webhook.podLabels.app\\.kubernetes\\.io/component=other,\
                        webhook.podAnnotations.checksum=other,global.imagePullSecrets[0].name=mirror,webhook.replicas=null";
 
+/// Defaults of both components that may be absent. `tests/chart/run` sets each value of the chart to null, and validates the objects of
+/// those that the schema permits.
+const ABSENT: [&str; 9] = [
+    "livenessProbe.timeoutSeconds",
+    "readinessProbe.periodSeconds",
+    "readinessProbe.timeoutSeconds",
+    "replicas",
+    "resources.limits",
+    "resources.requests.cpu",
+    "resources.requests.memory",
+    "startupProbe.failureThreshold",
+    "startupProbe.periodSeconds",
+];
+/// Absent defaults of the containers that Pod Security does not require.
+const ABSENT_OF_CONTAINERS: &str =
+    "podSecurityContext.runAsGroup=null,podSecurityContext.runAsUser=null,securityContext.readOnlyRootFilesystem=null";
+
 /// Monitors and cert-manager's objects are checked against their definitions by `tests/chart/run`.
 #[rstest]
 #[case::defaults(&[])]
@@ -29,6 +46,13 @@ const UNUSUAL: &str = "commonLabels.app\\.kubernetes\\.io/name=other,webhook.pod
 #[case::network_policy_and_dashboard(&["--set", "networkPolicy.enabled=true,metrics.dashboard.enabled=true"])]
 fn the_apiserver_accepts_every_object_without_warnings(#[case] arguments: &[&str]) {
     assert_eq!(dry_run(arguments), (vec![], vec![]));
+}
+
+#[test]
+fn the_apiserver_accepts_objects_without_defaults() {
+    let of_component = |component: &str| ABSENT.map(|value| format!("{component}.{value}=null"));
+    let values = [of_component("webhook"), of_component("controller")].concat().join(",");
+    assert_eq!(dry_run(&["--set", &format!("{values},{ABSENT_OF_CONTAINERS}")]), (vec![], vec![]));
 }
 
 #[test]
