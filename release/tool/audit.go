@@ -90,18 +90,24 @@ func auditSection(path string) ([]byte, error) {
 			return nil, err
 		}
 		defer file.Close()
-		if section := file.Section(sectionName); section != nil {
-			return section.Data()
-		}
-		return nil, errNoSection
+		return sectionData(file.Section(sectionName))
 	}
 	file, err := elf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if section := file.Section(sectionName); section != nil {
-		return section.Data()
+	return sectionData(file.Section(sectionName))
+}
+
+// sectionData returns the content of a section; an absent one is nil.
+func sectionData[S interface {
+	comparable
+	Data() ([]byte, error)
+}](section S) ([]byte, error) {
+	var absent S
+	if section == absent {
+		return nil, errNoSection
 	}
-	return nil, errNoSection
+	return section.Data()
 }

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error, placeholder_note};
 use super::notes::Notes;
-use super::premise::{self, AssumedLabels, premise, warn_about_labels};
+use super::premise::{self, AssumedLabels, premise, print_premise, warn_about_labels};
 use super::skipped_files::SkippedFiles;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
@@ -154,11 +154,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
         Format::Sarif => {
             sarif::print(&mut json_stdout(), &lint_report)?;
-            let premise = premise(preview.context(), false);
-            let text = premise.text(!lint_report.assumed.is_empty());
-            if !text.is_empty() {
-                print_note(stderr, format_args!("{text}"));
-            }
+            print_premise(&premise(preview.context(), false), &lint_report.assumed, stderr);
             // A code review tool reads the file; the person who runs the command sees whether it found anything.
             print_note(stderr, format_args!("{}", summary::Counts(&lint_report)));
         }

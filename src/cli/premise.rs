@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use super::print_warning;
+use super::{print_note, print_warning};
 use trainmesh_core::keys;
 use trainmesh_core::names::join_names;
 use trainmesh_core::preview::{ManifestContext, Preview};
@@ -36,6 +36,14 @@ pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> Premise 
     Premise {
         known: format!("namespace labels: {from}{added}"),
         assumed: Some(format!("namespace labels: {from}; assumed for {missing}: {assumed}{added}")),
+    }
+}
+
+/// Prints the labels as a note, for an output that does not state them; nothing if the input has no pods.
+pub(super) fn print_premise(premise: &Premise, assumed: &AssumedLabels, stderr: &mut impl Write) {
+    let text = premise.text(!assumed.is_empty());
+    if !text.is_empty() {
+        print_note(stderr, format_args!("{text}"));
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
 use super::super::notes::Notes;
 use super::super::output::{Format, Printer};
-use super::super::premise::{self, AssumedLabels, premise, warn_about_labels};
+use super::super::premise::{self, AssumedLabels, premise, print_premise, warn_about_labels};
 use super::super::progress::Progress;
 use super::super::skipped_files::SkippedFiles;
 use super::super::terminal::stdout_layout;
@@ -105,10 +105,7 @@ pub(super) fn show(
     shown.require_role(arguments.role.as_deref())?;
     // Other formats contain the labels.
     if arguments.summary || !arguments.output.has_premise() || arguments.verbose && !arguments.output.is_text() {
-        let text = premise.text(!shown.assumed.is_empty());
-        if !text.is_empty() {
-            print_note(stderr, format_args!("{text}"));
-        }
+        print_premise(&premise, &shown.assumed, stderr);
     }
     shown.finish(arguments, printer)?;
     let missing = premise::missing_namespaces(preview.context(), live.is_some(), &shown.assumed);

@@ -45,7 +45,6 @@ const USUAL_MANAGERS: [&str; 6] = [
 const MAX_ROLES: usize = 16;
 
 /// A workload.
-#[allow(clippy::struct_excessive_bools, reason = "the facts are independent of each other")]
 #[derive(Clone, Debug)]
 pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) kind: Box<str>,
