@@ -152,7 +152,7 @@ soak: ## Run the long tests: pods, gang schedulers, operators, diagnosis, certif
 	  --test cluster_install -- --nocapture --ignored --skip previous::
 	tests/cluster/cluster operator cert-manager stop
 	tests/cluster/schedulers native volcano coscheduling
-	tests/cluster/cluster build mesh kwok coredns training-operator mpi-operator jobset trainer lws yunikorn kueue
+	tests/cluster/cluster build mesh kwok coredns training-operator mpi-operator jobset trainer lws kuberay yunikorn kueue koordinator kai
 	tests/cluster/cluster mesh image
 	tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test cluster_gangs -- \
 	  --ignored --nocapture --test-threads=1

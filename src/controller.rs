@@ -23,6 +23,7 @@ mod publish;
 mod reconcile;
 mod refused;
 mod rejected;
+mod retained;
 mod schedule;
 mod selection;
 mod supervise;
@@ -184,6 +185,7 @@ impl Controller {
             settings: Arc::clone(&settings),
             metrics: Arc::clone(&metrics),
             publisher: Arc::clone(&publisher),
+            gangs: Arc::clone(&gangs),
             announcement: candidate.announcement(),
         };
         let context = Context {

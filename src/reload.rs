@@ -4,7 +4,6 @@
 //! kept. Before the first valid update, no configuration is active: a process must not act before it has read which
 //! features are disabled.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,12 +41,21 @@ pub struct Active {
     pub catalog: SidecarCatalog,
 }
 
-/// A rejected update with all its problems, one per line.
+/// A rejected update with all its problems.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the configuration of {source_name} is rejected{problems}")]
+#[error("the configuration of {source_name} is rejected")]
 pub struct RejectedConfiguration {
     source_name: String,
-    problems: String,
+    /// Its problems, with field and line.
+    pub problems: Vec<String>,
+}
+
+impl RejectedConfiguration {
+    /// Returns the note about a rejected update of a running server: all problems, one per line.
+    #[must_use]
+    pub fn note(&self) -> String {
+        format!("{self}\n  {}\nthe active configuration is kept", self.problems.join("\n  "))
+    }
 }
 
 impl Settings {
@@ -84,11 +92,7 @@ impl Settings {
             Err(problems) => {
                 let rejected = RejectedConfiguration {
                     source_name: source_name.to_owned(),
-                    problems: problems.iter().fold(String::new(), |mut text, problem| {
-                        // Writing to a string cannot fail.
-                        let _ = write!(text, "\n  {problem}");
-                        text
-                    }),
+                    problems: problems.iter().map(ToString::to_string).collect(),
                 };
                 self.metrics.record_config_reload(ReloadResult::Rejected);
                 self.outcome.send_replace(Some(Arc::new(rejected.clone())));
@@ -114,7 +118,7 @@ impl Settings {
                 continue;
             }
             if let Err(rejected) = self.apply(&update, source_name) {
-                tracing::error!("{rejected}\nthe active configuration is kept");
+                tracing::error!("{}", rejected.note());
             }
             last = Some(update);
         }
@@ -160,7 +164,8 @@ mod tests {
         let outcome = settings.subscribe();
         assert!(settings.active().is_none());
         let rejected = settings.apply(&ConfigUpdate::Text("kind: [".to_owned()), "team.yaml").unwrap_err();
-        assert!(rejected.to_string().starts_with("the configuration of team.yaml is rejected\n  "), "{rejected}");
+        assert_eq!(rejected.to_string(), "the configuration of team.yaml is rejected");
+        assert_eq!(rejected.problems.len(), 1, "{rejected:?}");
         assert!(settings.active().is_none(), "no configuration is active before the first valid one");
         assert_eq!(outcome.borrow().as_deref(), Some(&rejected));
 

@@ -14,6 +14,7 @@ pub use referenced::ReferencedObjects;
 pub use view::{ClusterView, NodeShape, Nodes, Quota};
 
 use crate::dra::ClaimFacts;
+use crate::gang::mode_pins::ModePins;
 use crate::gang::pins::Pins;
 use crate::gang::{GangId, GangView};
 use crate::keys;
@@ -49,6 +50,8 @@ pub struct ClusterFacts {
     pub network_resources_injector: bool,
     /// Profile revisions of the gangs with running pods.
     pub pins: Arc<Pins>,
+    /// Gang modes of the jobs with running pods.
+    pub gang_modes: Arc<ModePins>,
     /// Services and objects of Istio.
     pub mesh: Option<Arc<MeshObjects>>,
 }

@@ -8,6 +8,7 @@
 
 mod changes;
 mod code;
+mod commands;
 mod consequence;
 mod context;
 mod fabric;

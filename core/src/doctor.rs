@@ -4,7 +4,8 @@
 //! file and receives only the facts that it needs. Severity, text and fix of every [`Code`] are in one list. A check
 //! without problems returns a finding too, so that the output lists all checks.
 //!
-//! Nothing is repaired and nothing is guessed: data that the user's account may not read is a note, never a failure.
+//! Nothing is repaired and nothing is guessed: data that the user's account may not read is a note, never a failure. A request that fails
+//! for another reason is a failure of its check.
 
 mod certificate;
 mod code;
@@ -59,6 +60,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         version,
         webhook_configurations,
         servers,
+        deployments,
         certificate,
         endpoints,
         lease,
@@ -81,22 +83,26 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
     let visible = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let (mesh_codes, mesh_findings) = check_mesh(facts, configured.as_ref());
     let checks = [
-        (Check::Kubernetes, kubernetes::check(version)),
+        (Check::Kubernetes, version.evaluate(kubernetes::check)),
         (Check::Registration, webhook_configurations.evaluate(|all| webhook_configuration::check(all, namespace))),
         (Check::IstioAux, webhook_configurations.evaluate(|all| istio_aux::check(all))),
-        (Check::Certificate, certificate::check(certificate, visible, servers, namespace, *now)),
+        (Check::Certificate, certificate::check(certificate, visible, servers, namespace, now)),
         (Check::Endpoints, endpoints.evaluate(|ready| endpoints::check(*ready))),
         (
             Check::Controller,
             if servers.controller {
-                lease.evaluate(|lease| lease::check(lease.as_ref(), *now))
+                lease.evaluate(|lease| now.evaluate(|now| lease::check(lease.as_ref(), *now)))
             } else {
                 vec![(Code::ControllerAbsent, String::new())]
             },
         ),
         (Check::Metrics, metrics.evaluate(metrics::check)),
         (Check::Configuration, configuration.evaluate(configuration::check)),
-        (Check::Rights, denied.evaluate(|denied| permissions::check(denied, unused))),
+        (Check::Rights, {
+            let mut found = denied.evaluate(|denied| permissions::check(denied, unused));
+            found.extend([unused_permissions.failure(), deployments.failure()].into_iter().flatten());
+            found
+        }),
         (Check::ExecPolicy, exec_policy.evaluate(|policy| exec_policy::check(policy, &account, may_exec))),
         (Check::Istio, webhook_configurations.evaluate(|all| istio::check(all, istiods))),
         (
@@ -108,7 +114,9 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         (Check::Webhooks, check_webhooks(facts)),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];
-    let findings = |(check, found): (Check, Vec<CheckFinding>)| {
+    let findings = |(check, mut found): (Check, Vec<CheckFinding>)| {
+        // Several requests of a check may fail alike.
+        found.dedup();
         found.into_iter().map(move |(code, evidence)| (check, code.finding(evidence)))
     };
     let mut all = Vec::new();
@@ -126,6 +134,10 @@ fn check_pod_network(facts: &InstallationFacts, configured: Option<&Configuratio
     let mesh = configured.map(|configured| configured.mesh.clone()).unwrap_or_default();
     let labels = facts.namespaces.known().into_iter().flatten().map(|(_, labels)| labels);
     let is_selected = selects_direct_traffic(&mesh, labels);
+    // A namespace that cannot be read may select it.
+    if let (false, Some(unread)) = (is_selected, facts.namespaces.unread()) {
+        return vec![unread];
+    }
     let mut found = facts.pod_network.evaluate(|network| pod_network::check(network, &mesh, is_selected));
     if is_selected {
         found.extend(facts.injector_ranges.evaluate(|injectors| excluded_ranges::check(injectors, &mesh)));
@@ -136,9 +148,10 @@ fn check_pod_network(facts: &InstallationFacts, configured: Option<&Configuratio
 /// Checks the pods in the mesh. The second list contains findings of the lint.
 fn check_mesh(facts: &InstallationFacts, configured: Option<&Configuration>) -> (Vec<CheckFinding>, Vec<Finding>) {
     let settings = configured.map(|configured| configured.fabric.lint.clone()).unwrap_or_default();
-    match (&facts.mesh, facts.namespaces.known()) {
-        (Readable::Forbidden(request), _) => (vec![(Code::NotReadable, request.clone())], Vec::new()),
-        (Readable::Known(state), labels) => mesh::check(state, labels.unwrap_or(&BTreeMap::new()), &settings),
+    let labels = facts.namespaces.known();
+    match facts.mesh.known() {
+        None => (facts.mesh.unread().into_iter().collect(), Vec::new()),
+        Some(state) => mesh::check(state, labels.unwrap_or(&BTreeMap::new()), &settings),
     }
 }
 
@@ -150,7 +163,8 @@ fn check_webhooks(facts: &InstallationFacts) -> Vec<CheckFinding> {
             let validating = validating_webhooks.known().map_or(&[][..], Vec::as_slice);
             let is_opted_in = |(name, labels): &(&String, &_)| installation.namespace_mode(name, labels).is_ok();
             let mut found = webhooks::check_timeouts(all, validating, namespaces.iter().filter(is_opted_in));
-            found.extend(webhooks::check_fields(&facts.field_probe));
+            found.extend(validating_webhooks.failure());
+            found.extend(facts.version.evaluate(|_| webhooks::check_fields(&facts.field_probe)));
             found
         })
     })

@@ -17,7 +17,8 @@ pub mod nccl;
 pub(crate) const MAX_NETWORKS_ANNOTATION: usize = 32 * 1024;
 
 pub use compute_domain::{ComputeDomain, GROUP as COMPUTE_DOMAIN_GROUP};
+pub(crate) use devices::{EFA, misspelled_adapter};
 pub use devices::{is_rdma_network, is_rdma_resource};
 pub(crate) use machines::is_size;
 pub use machines::{MachineDevices, machine_devices, misspelled_machine};
-pub(crate) use misspelled::misspelled_pattern;
+pub(crate) use misspelled::{machine_of_same_letters, misspelled_pattern};

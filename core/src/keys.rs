@@ -64,11 +64,16 @@ pub const AMBIENT_REDIRECTION: &str = "ambient.istio.io/redirection";
 pub const NOTEBOOK: &str = "notebook-name";
 /// Pod annotation that moves pilot-agent's status port.
 pub const STATUS_PORT: &str = "status.sidecar.istio.io/port";
+/// Value with which an annotation selects everything for capture.
+pub const CAPTURE_ALL: &str = "*";
 /// Prefix of the annotations that configure which traffic Envoy captures.
 pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
 
 /// Pod annotation that lists the inbound ports that Envoy captures: `*` for all, empty for none.
 pub const INCLUDE_INBOUND_PORTS: &str = "traffic.sidecar.istio.io/includeInboundPorts";
+/// Pod annotations that affect which inbound traffic Envoy captures. Each of them excludes the pod from the mode `disableCapture` for
+/// this direction.
+pub const INBOUND_CAPTURE: [&str; 3] = [INCLUDE_INBOUND_PORTS, EXCLUDE_INBOUND_PORTS, EXCLUDE_INTERFACES];
 /// Pod annotation that lists inbound ports that Envoy does not capture. Istio ignores it if [`INCLUDE_INBOUND_PORTS`]
 /// lists ports.
 pub const EXCLUDE_INBOUND_PORTS: &str = "traffic.sidecar.istio.io/excludeInboundPorts";

@@ -26,8 +26,19 @@ pub(crate) enum Problem<'a> {
         /// Fields of the type.
         known: &'static [&'static str],
     },
-    /// An unknown value of a field with few values, which the apiserver rejects.
+    /// An unknown field of an operator's kind that another object of the kind has.
+    OtherLevel {
+        /// Type of the object.
+        owner: &'static str,
+        /// Name of the field.
+        name: &'a str,
+        /// Path of the field where it is known.
+        known: String,
+    },
+    /// An unknown value of a field with few values, which the apiserver or the kubelet rejects.
     Value {
+        /// Type of the object.
+        owner: &'static str,
         /// Name of the field.
         name: &'static str,
         /// The value, truncated.
@@ -42,6 +53,13 @@ pub(crate) enum Problem<'a> {
         /// Known values.
         known: &'static [&'static str],
     },
+}
+
+impl Problem<'_> {
+    /// Returns true for an unknown field.
+    pub(crate) fn is_field(&self) -> bool {
+        matches!(self, Self::Field { .. } | Self::OtherLevel { .. })
+    }
 }
 
 /// A problem with the path of its field.
@@ -65,10 +83,81 @@ pub(crate) const MAX_FOUND: usize = 20;
 /// Maximum length of a name or value that a message quotes, in bytes: longer than any of the API.
 const MAX_QUOTED: usize = 63;
 
-/// Fields with few values, by type and field: those of Kubernetes 1.36, which include those of all older versions.
-const VALUES: [(&str, &str, &[&str]); 20] = [
+/// Ends of values of which users choose the rest.
+pub(crate) const OPEN_ENDS: [char; 2] = ['-', '['];
+
+/// Fields with few values, by type and field: those of Kubernetes 1.36, which include those of all older versions. A value with
+/// one of [`OPEN_ENDS`] is the start of a value.
+const VALUES: [(&str, &str, &[&str]); 56] = [
     ("PodSpec", "restartPolicy", &["Always", "OnFailure", "Never"]),
     ("PodSpec", "dnsPolicy", &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]),
+    ("PodOS", "name", &["linux", "windows"]),
+    ("PodSecurityContext", "fsGroupChangePolicy", &["OnRootMismatch", "Always"]),
+    ("PodSecurityContext", "supplementalGroupsPolicy", &["Merge", "Strict"]),
+    ("PodSecurityContext", "seLinuxChangePolicy", &["MountOption", "Recursive"]),
+    ("SecurityContext", "procMount", &["Default", "Unmasked"]),
+    ("SeccompProfile", "type", &["Localhost", "RuntimeDefault", "Unconfined"]),
+    ("AppArmorProfile", "type", &["Localhost", "RuntimeDefault", "Unconfined"]),
+    ("NodeSelectorRequirement", "operator", &["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
+    ("LabelSelectorRequirement", "operator", &["In", "NotIn", "Exists", "DoesNotExist"]),
+    ("TopologySpreadConstraint", "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]),
+    ("TopologySpreadConstraint", "nodeAffinityPolicy", &["Honor", "Ignore"]),
+    ("TopologySpreadConstraint", "nodeTaintsPolicy", &["Honor", "Ignore"]),
+    ("EmptyDirVolumeSource", "medium", &["Memory", "HugePages", "HugePages-"]),
+    (
+        "HostPathVolumeSource",
+        "type",
+        &["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"],
+    ),
+    ("ImageVolumeSource", "pullPolicy", &["Always", "IfNotPresent", "Never"]),
+    ("AzureDiskVolumeSource", "cachingMode", &["None", "ReadOnly", "ReadWrite"]),
+    ("AzureDiskVolumeSource", "kind", &["Shared", "Dedicated", "Managed"]),
+    ("PodCertificateProjection", "keyType", &["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"]),
+    ("PersistentVolumeClaimSpec", "volumeMode", &["Filesystem", "Block"]),
+    (
+        "PersistentVolumeClaimSpec",
+        "accessModes",
+        &["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"],
+    ),
+    ("VolumeMount", "mountPropagation", &["None", "HostToContainer", "Bidirectional"]),
+    ("VolumeMount", "recursiveReadOnly", &["Disabled", "IfPossible", "Enabled"]),
+    ("HTTPGetAction", "scheme", &["HTTP", "HTTPS"]),
+    ("ContainerResizePolicy", "restartPolicy", &["NotRequired", "RestartContainer"]),
+    ("ContainerRestartRule", "action", &["Restart", "RestartAllContainers"]),
+    ("ContainerRestartRuleOnExitCodes", "operator", &["In", "NotIn"]),
+    (
+        "ObjectFieldSelector",
+        "fieldPath",
+        &[
+            "metadata.name",
+            "metadata.namespace",
+            "metadata.uid",
+            "metadata.labels",
+            "metadata.annotations",
+            "metadata.labels[",
+            "metadata.annotations[",
+            "spec.nodeName",
+            "spec.serviceAccountName",
+            "status.hostIP",
+            "status.hostIPs",
+            "status.podIP",
+            "status.podIPs",
+        ],
+    ),
+    (
+        "ResourceFieldSelector",
+        "resource",
+        &[
+            "limits.cpu",
+            "limits.memory",
+            "limits.ephemeral-storage",
+            "limits.hugepages-",
+            "requests.cpu",
+            "requests.memory",
+            "requests.ephemeral-storage",
+            "requests.hugepages-",
+        ],
+    ),
     ("PodSpec", "preemptionPolicy", &["PreemptLowerPriority", "Never"]),
     ("Container", "restartPolicy", &["Always", "OnFailure", "Never"]),
     ("Container", "imagePullPolicy", &["Always", "IfNotPresent", "Never"]),
@@ -80,10 +169,18 @@ const VALUES: [(&str, &str, &[&str]); 20] = [
     ("JobSpec", "podReplacementPolicy", &["TerminatingOrFailed", "Failed"]),
     ("PodFailurePolicyRule", "action", &["FailJob", "FailIndex", "Ignore", "Count"]),
     ("PodFailurePolicyOnExitCodesRequirement", "operator", &["In", "NotIn"]),
+    ("PodFailurePolicyOnPodConditionsPattern", "status", &["True", "False", "Unknown"]),
     ("CronJobSpec", "concurrencyPolicy", &["Allow", "Forbid", "Replace"]),
     ("DeploymentStrategy", "type", &["Recreate", "RollingUpdate"]),
     ("StatefulSetSpec", "podManagementPolicy", &["OrderedReady", "Parallel"]),
     ("StatefulSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted", &["Retain", "Delete"]),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled", &["Retain", "Delete"]),
+    ("ServiceSpec", "externalTrafficPolicy", &["Cluster", "Local"]),
+    ("ServiceSpec", "internalTrafficPolicy", &["Cluster", "Local"]),
+    ("ServiceSpec", "sessionAffinity", &["ClientIP", "None"]),
+    ("ServiceSpec", "ipFamilyPolicy", &["SingleStack", "PreferDualStack", "RequireDualStack"]),
+    ("ServiceSpec", "ipFamilies", &["IPv4", "IPv6"]),
     ("ServiceSpec", "type", &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]),
     ("ServicePort", "protocol", &["TCP", "UDP", "SCTP"]),
     ("DaemonSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
@@ -108,6 +205,29 @@ fn search<'a, T: DeserializeOwned>(value: &'a Value, excluded: Option<&'static s
     // An error only means that the search has ended.
     let _ = T::deserialize(Decoder::observed(value, &search));
     search.state.into_inner().found
+}
+
+/// Records the fields of the outermost type.
+#[derive(Default)]
+struct FieldNames(RefCell<&'static [&'static str]>);
+
+impl<'de> Observer<'de> for FieldNames {
+    fn object(&self, _: &'static str, known: &'static [&'static str], _: &'de Map<String, Value>) -> bool {
+        self.0.replace(known);
+        true
+    }
+
+    fn enter(&self, _: Step<'de>) {}
+
+    fn leave(&self) {}
+}
+
+/// Returns the names of the fields of the type `T`.
+pub(crate) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let (names, empty) = (FieldNames::default(), Value::Object(Map::new()));
+    // An error only means that a field is required.
+    let _ = T::deserialize(Decoder::observed(&empty, &names));
+    names.0.into_inner()
 }
 
 impl<'de> Observer<'de> for Search<'de> {
@@ -139,11 +259,11 @@ impl<'de> State<'de> {
                 continue;
             }
             let listed = VALUES.iter().find(|(of, name, _)| *of == owner && name == key);
-            if let (Some((_, name, expected)), Some(text)) = (listed, value.as_str())
-                && !text.is_empty()
-                && !expected.contains(&text)
-            {
-                self.add(key, Problem::Value { name, value: excerpt(text), expected });
+            let Some((_, name, expected)) = listed else { continue };
+            let mut texts =
+                value.as_str().into_iter().chain(value.as_array().into_iter().flatten().filter_map(Value::as_str));
+            if let Some(text) = texts.find(|text| !text.is_empty() && !is_expected(text, expected)) {
+                self.add(key, Problem::Value { owner, name, value: excerpt(text), expected });
             }
         }
     }
@@ -153,6 +273,11 @@ impl<'de> State<'de> {
             self.found.push(([self.path.as_slice(), &[Step::Key(key)]].concat(), problem));
         }
     }
+}
+
+/// Returns true if `text` is one of the values, or starts with one of which users choose the end.
+fn is_expected(text: &str, values: &[&str]) -> bool {
+    values.iter().any(|value| text == *value || value.ends_with(OPEN_ENDS) && text.starts_with(value))
 }
 
 fn excerpt(text: &str) -> &str {

@@ -18,7 +18,7 @@ mod sidecars;
 
 pub use action::{Action, Attempt, AttemptOutcome, AttemptResult, Method};
 pub use catalog::SidecarCatalog;
-pub use decide::{Completion, DecisionInput, decide};
+pub use decide::{Completion, DecisionInput, decide, is_stabilized};
 pub use decision::{
     Decision, PodFinding, PodFindingCode, RestartCounts, Role, SkipReason, TerminationDetails, TerminationTarget,
     WaitReason,

@@ -28,7 +28,7 @@ mod mpi;
 mod mutual_role;
 mod namespace_objects;
 mod network;
-mod object_field;
+mod node_labels;
 mod own_keys;
 mod page;
 mod placement;
@@ -37,6 +37,7 @@ mod raw;
 mod rdma;
 mod role_fabrics;
 mod role_requests;
+mod role_settings;
 mod role_traffic;
 mod run_order;
 mod security;
@@ -60,15 +61,16 @@ pub use input::LintInput;
 pub use job_context::{JobContext, KueueQueue};
 pub use mutual_role::PatchedRole;
 pub use namespace_objects::NamespaceObjects;
-pub(crate) use own_keys::KeyScope;
 pub use own_keys::NAMESPACE_FIELD;
+pub(crate) use own_keys::{CoveredPods, KeyScope};
 pub use page::reference_page;
 pub(crate) use role_fabrics::DecidedRole;
-pub(crate) use services::MAX_LISTENERS;
+pub(crate) use services::{MAX_LISTENERS, is_exclusion_audited};
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MIXED_FABRICS, MIXED_MACHINES, OPTED_OUT, OWN_KEYS, QUOTA,
-    REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks, find_check,
+    CAPTURED_TRAFFIC, Check, Example, MESH, MISPLACED_KEYS, MISSING_QUEUE, MIXED_FABRICS, MIXED_MACHINES, OPTED_OUT,
+    OWN_KEYS, PORTLESS_SERVICE, QUOTA, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks,
+    find_check,
 };
 pub use workload_manifest::{RolePods, WorkloadManifest};
 
@@ -128,21 +130,22 @@ pub(crate) fn captured_traffic(input: &LintInput<'_>, settings: &LintSettings) -
 pub(crate) fn keys_without_effect(
     pod: Pod<'_>,
     labels: &BTreeMap<String, String>,
-    scope: KeyScope,
+    scope: KeyScope<'_>,
     settings: &LintSettings,
 ) -> Vec<Finding> {
     run_alone(OWN_KEYS, settings, |findings| own_keys::check(pod, labels, scope, findings))
 }
 
-/// Runs FP045 for the labels and annotations of a namespace, without a pod.
+/// Runs FP045 for the labels and annotations of a namespace, without a pod. No label has an effect if the namespace `is_excluded`.
 #[must_use]
 pub(crate) fn namespace_keys_without_effect(
     labels: &BTreeMap<String, String>,
     annotations: &BTreeMap<String, String>,
     fabric: &Fabric,
+    is_excluded: bool,
 ) -> Vec<Finding> {
     run_alone(OWN_KEYS, &fabric.lint, |findings| {
-        own_keys::check_namespace(labels, &fabric.profiles, findings);
+        own_keys::check_namespace(labels, &fabric.profiles, is_excluded, findings);
         own_keys::check_namespace_annotations(annotations, findings);
     })
 }

@@ -19,6 +19,7 @@ use authentication::PeerAuthentication;
 use destination_rule::DestinationRule;
 
 use crate::json;
+use crate::manifest::{Document, ObjectField};
 use crate::pod::Pod;
 
 /// API group of `PeerAuthentication`.
@@ -49,10 +50,29 @@ pub struct MeshView<'a> {
     pub namespace: &'a str,
 }
 
+/// A `DestinationRule` by which clients send mTLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MutualRule<'a> {
+    /// Namespace and name.
+    pub name: String,
+    /// Its TLS settings; `None` if the rule is not in the input.
+    pub field: Option<&'a ObjectField>,
+}
+
 impl MeshObjects {
     /// Adds `object` if it has one of the kinds, and replaces the one with the same name. `namespace` is the namespace of
     /// objects without one. Returns false if it is of another kind.
     pub fn add(&mut self, object: &Value, namespace: &str) -> bool {
+        self.insert(object, namespace, &|_| None)
+    }
+
+    /// Like [`Self::add`], for the object in `document`, whose fields have a position.
+    pub fn add_document(&mut self, document: &Document, namespace: &str) {
+        self.insert(&document.value, namespace, &|pointer| Some(ObjectField::of(document, pointer)));
+    }
+
+    /// Adds `object`, of which `field` returns fields with their positions.
+    fn insert(&mut self, object: &Value, namespace: &str, field: &dyn Fn(&str) -> Option<ObjectField>) -> bool {
         let version = json::text(object, "apiVersion").unwrap_or_default();
         let group = version.split_once('/').map_or("", |(group, _)| group);
         let metadata = |key: &str| json::text(object.get("metadata")?, key);
@@ -70,7 +90,8 @@ impl MeshObjects {
         let key = (namespace, name.to_owned());
         match kind {
             ("", _) => {
-                if let Some(service) = Service::parse(object, &key.0, &key.1) {
+                if let Some(mut service) = Service::parse(object, &key.0, &key.1) {
+                    service.field = field(service::FIELD);
                     self.services.entry(key.0).or_default().insert(key.1, service);
                 }
             }
@@ -78,7 +99,8 @@ impl MeshObjects {
                 self.authentications.insert(key, PeerAuthentication::parse(object));
             }
             _ => {
-                if let Some(rule) = DestinationRule::parse(object) {
+                if let Some(mut rule) = DestinationRule::parse(object) {
+                    rule.field = field(rule.pointer());
                     self.destination_rules.insert(key, rule);
                 }
             }
@@ -140,15 +162,15 @@ impl MeshObjects {
         ports.any(|port| mode(port) == MtlsMode::Strict)
     }
 
-    /// Returns namespace and name of the `DestinationRule` by which clients send mTLS to `port` of `service`, whatever the
-    /// labels of its pods; `None` if there is none, or another rule is more specific.
+    /// Returns the `DestinationRule` by which clients send mTLS to `port` of `service`, whatever the labels of its pods; `None` if
+    /// there is none, or another rule is more specific.
     #[must_use]
-    pub fn mutual_rule(&self, service: &Service, port: u16) -> Option<String> {
+    pub fn mutual_rule(&self, service: &Service, port: u16) -> Option<MutualRule<'_>> {
         let matching = self.destination_rules.iter().filter_map(|((namespace, name), rule)| {
             Some((rule.specificity(service, namespace)?, namespace, name, rule))
         });
         let (.., namespace, name, rule) = matching.max_by_key(|(specificity, ..)| *specificity)?;
-        rule.is_mutual(port).then(|| format!("{namespace}/{name}"))
+        rule.is_mutual(port).then(|| MutualRule { name: format!("{namespace}/{name}"), field: rule.field.as_ref() })
     }
 }
 

@@ -24,19 +24,18 @@ use serde_json::Value;
 
 pub use lint_patched::lint_input;
 pub use missed::{before_injection, missed_rules};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, is_note};
 pub use patch::Patch;
 pub use plan::Plan;
-pub use rules::is_consequence;
 pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
 pub use verify::{VerifyError, verify, verify_affected};
 
 pub use crate::rule::{Reason, Refusal, RuleId, RuleOutcome, Verdict, applied_rules};
 
-use crate::config::LintSettings;
+use crate::config::Fabric;
 use crate::error::chain;
 use crate::finding::{self, Finding};
-use crate::lint::{self, KeyScope};
+use crate::lint::{self, CoveredPods, KeyScope};
 use crate::pod::{Injection, Pod};
 use crate::scope::{Exclusion, Mode};
 use exemption::exemption;
@@ -124,6 +123,7 @@ fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (
     };
     let audited = snapshot.mode == Mode::Audit && !patch.is_empty();
     if audited {
+        outcome::reword_for_audit(&mut warnings);
         warnings.extend(outcome::mark_as_audit(&mut rules));
     }
     warnings.extend(lint::warnings(&findings));
@@ -178,17 +178,17 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
 /// Returns the outcome for a pod that the apiserver does not send to the webhook because of `exclusion`. `labels` are
 /// the labels of the pod's namespace: often one of them is misspelled.
 #[must_use]
-pub fn excluded(
-    pod: Pod<'_>,
-    exclusion: Exclusion,
-    labels: &BTreeMap<String, String>,
-    settings: &LintSettings,
-) -> Outcome {
+pub fn excluded(pod: Pod<'_>, exclusion: Exclusion, labels: &BTreeMap<String, String>, fabric: &Fabric) -> Outcome {
     let rules = skip_all(pod, exclusion.into()).rules;
     // Injection does not matter if the rules do not run.
-    let scope =
-        KeyScope { rules_run: false, reports_ports: false, reports_gang: false, injection: Injection::Expected };
-    let findings = lint::keys_without_effect(pod, labels, scope, settings);
+    let scope = KeyScope {
+        covered: if exclusion == Exclusion::ExcludedNamespace { CoveredPods::None } else { CoveredPods::Others },
+        profiles: Some(&fabric.profiles),
+        reports_ports: false,
+        reports_gang: false,
+        injection: Injection::Expected,
+    };
+    let findings = lint::keys_without_effect(pod, labels, scope, &fabric.lint);
     Outcome { rules, warnings: Vec::new(), findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 

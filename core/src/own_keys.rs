@@ -5,6 +5,8 @@
 //! report it.
 
 mod istio;
+mod istio_aux;
+mod pod_security;
 
 use crate::config::{Profiles, Traffic};
 use crate::gang::GangMode;
@@ -23,6 +25,8 @@ pub enum Location {
     /// Annotations of a pod.
     PodAnnotation,
 }
+
+pub(crate) use pod_security::LEVELS as POD_SECURITY_LEVELS;
 
 use Location::{NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};
 
@@ -55,12 +59,15 @@ const MIN_WORD: usize = 6;
 const MAX_DOMAIN: usize = 64;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
-/// has an effect or is not a key of trainmesh, or of Istio's injection or ambient mode. [`fabric_problem`] checks the names
+/// has an effect or is not a key of trainmesh, of istio-aux, or of Istio's injection or ambient mode. [`fabric_problem`] checks the names
 /// of fabric profiles.
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else {
-        return istio::problem(location, key, value).or_else(|| other_domain(key));
+        let of_istio = istio::problem(location, key, value);
+        let of_others =
+            || istio_aux::problem(location, key, value).or_else(|| pod_security::problem(location, key, value));
+        return of_istio.or_else(of_others).or_else(|| other_domain(key));
     };
     let Some((_, locations)) = KNOWN.iter().find(|(known, _)| *known == key) else {
         return Some(unknown_key(location, key, name));
@@ -86,11 +93,11 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
             return Some(unknown_mode(key, value, Traffic::names()));
         }
         (keys::SETTLE, _) if duration::parse(value).is_err() => {
-            return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));
+            return Some(format!("{key}={} has no effect: expected a duration such as 90s", shown(excerpt(value))));
         }
         (keys::MESH_PORTS, _) => {
             parse_ports(value).err()?;
-            return Some(format!("{key}={} has no effect: expected ports such as 8080,6006", excerpt(value)));
+            return Some(format!("{key}={} has no effect: expected ports such as 8080,6006", shown(excerpt(value))));
         }
         _ => return None,
     };
@@ -101,11 +108,11 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     }
     let misspelled = redundant.filter(|known| nearest(value, &[known]).is_some());
     let fix = misspelled.map_or_else(|| correction(value, expected), |known| format!("did you mean {known}?"));
-    Some(format!("{key}={} has no effect: {fix}", excerpt(value)))
+    Some(format!("{key}={} has no effect: {fix}", shown(excerpt(value))))
 }
 
 fn unknown_mode(key: &str, value: &str, expected: &[&str]) -> String {
-    format!("{key}={}: unknown mode: {}", excerpt(value), correction(value, expected))
+    format!("{key}={}: unknown mode: {}", shown(excerpt(value)), correction(value, expected))
 }
 
 /// Returns the valid value that a user may have meant, or all.

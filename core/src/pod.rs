@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::json;
 
-pub(crate) use accelerator::{ACCELERATORS, misspelled_accelerator};
+pub(crate) use accelerator::{ACCELERATORS, misspelled_accelerator, uses_nccl};
 pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub(crate) use expansion::Expansion;

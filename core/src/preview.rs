@@ -1,6 +1,8 @@
 //! Previews the webhook: runs its engine on the pods that the operator of a manifest would create.
 
 mod causes;
+mod cluster_state;
+mod components;
 mod decide;
 mod difference;
 mod duplicates;
@@ -10,7 +12,9 @@ mod live;
 mod manifest_context;
 mod metadata_values;
 mod misplaced;
+mod missing_queue;
 mod namespace;
+mod object_fields;
 mod objects;
 mod omitted;
 mod operator_fields;
@@ -20,11 +24,14 @@ mod queue_labels;
 mod report;
 mod requests;
 mod runtime_keys;
+mod severities;
+mod similar_namespace;
 mod summary;
 mod training;
 mod unknown_fields;
 mod unknown_kind;
 mod walk;
+mod webhook_absence;
 mod webhook_trace;
 
 use std::mem;
@@ -33,6 +40,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use causes::{Cause, Condition};
+pub(crate) use cluster_state::workload_state;
+pub use cluster_state::{ClusterState, LiveGroup, LiveWorkload};
 pub use difference::{FieldDifference, dry_run_pod, find_differences, without_owners};
 pub use invalid_field::InvalidField;
 pub use live::{LiveNamespace, LivePod};
@@ -40,13 +49,14 @@ pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
 pub use origins::{ErrorPosition, FieldPosition};
 pub use report::{PodReport, locate};
 pub use summary::Summary;
+pub use webhook_absence::webhook_absence;
 pub use webhook_trace::{AppliedFabric, WebhookResult, WebhookTrace};
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding;
-use crate::gang::{Creator, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
+use crate::gang::{Creator, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup, WorkloadState};
 use crate::json;
 use crate::lint::unknown_fields;
 use crate::manifest::{Document, DocumentWarning};
@@ -133,11 +143,12 @@ impl Preview {
         &self.context
     }
 
-    /// Returns a message about each label that has no effect, of the labels of all namespaces that do not depend on the input.
+    /// Returns a warning about each label that has no effect, of the labels of all namespaces that do not depend on the input.
     #[must_use]
-    pub fn override_problems(&self) -> Vec<String> {
+    pub fn override_warnings(&self) -> Vec<DocumentWarning> {
         let labels = self.context.override_labels();
-        labels.map(|labels| namespace::label_problems(labels, &self.config.fabric)).unwrap_or_default()
+        let warnings = labels.map(|labels| namespace::override_warnings(labels, &self.config.fabric));
+        severities::configured(warnings.unwrap_or_default(), &self.config.fabric.lint)
     }
 
     /// Takes the warnings about `document` as a whole, which do not depend on its pods: those about its text and its fields, that
@@ -149,7 +160,7 @@ impl Preview {
         let (stock, fabric) = (self.context.runtimes().stock, &self.config.fabric);
         warnings.extend(unknown_fields::warnings(document, namespace, stock, &fabric.lint));
         warnings.extend(runtime_keys::warnings(document, namespace, &self.context, fabric));
-        warnings
+        severities::configured(warnings, &fabric.lint)
     }
 
     /// Previews the pods of `document`.
@@ -163,8 +174,17 @@ impl Preview {
         operator_fields::require_types(&document.value)?;
         let (namespace, runtimes) = (namespace_of(document, &self.namespace), self.context.runtimes());
         let manifest = Manifest { raw: &document.value, namespace, runtimes };
-        let roles = (workload_kind.render)(&manifest)?;
-        let gang = workload_of(workload_kind, &manifest, &roles);
+        let mut roles = (workload_kind.render)(&manifest)?;
+        let live = LiveWorkload::key(document, &self.namespace).and_then(|key| self.context.live_workload(&key));
+        if let Some(live) = live {
+            for role in &mut roles {
+                live.identify(&mut role.pod);
+            }
+        }
+        let mut gang = workload_of(workload_kind, &manifest, &roles);
+        if let (Some(Ok(workload)), Some(live)) = (&mut gang, live) {
+            workload.owner.uid.clone_from(&live.uid);
+        }
         // A minimum of the wrong type is an error also where no gang mode reads it.
         let shape = workload_kind.gang.shape.filter(|_| !matches!(gang, Some(Ok(_))));
         if let Some(Err(error @ RenderError::Invalid { .. })) = shape.map(|shape| shape(&manifest)) {
@@ -173,7 +193,17 @@ impl Preview {
         let note = (workload_kind.fidelity == Fidelity::Documented).then(|| {
             format!("{kind}: the pods contain the fields that the operator is documented to set; it may set more")
         });
-        Ok(self.pods(document, kind, roles, gang.as_ref(), note.into_iter().collect()))
+        let mut preview = self.pods(document, kind, roles, gang.as_ref(), note.into_iter().collect());
+        if let (DocumentPreview::Pods { reports, .. }, Some(live)) = (&mut preview, live)
+            && let Some(first) = reports.first_mut()
+        {
+            // The controller creates an object only for pods, and no operator creates them any more.
+            if live.state == WorkloadState::Finished {
+                first.objects.clear();
+            }
+            first.cluster = Some(ClusterState { workload: live.clone(), pod_groups: Vec::new() });
+        }
+        Ok(preview)
     }
 
     /// Previews the pods of the roles of `document`.
@@ -200,7 +230,7 @@ impl Preview {
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
         let creator = Some(creator(&document.value, kind));
-        let gang_view = GangView { facts: None, namespace: &namespace, workload, creator };
+        let gang_view = GangView { facts: None, namespace: &namespace, workload, creator, pin: None };
         // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
         let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {
             Some(_) => gang_view,
@@ -236,7 +266,14 @@ impl Preview {
         let fabric = &self.config.fabric;
         let mut warnings = misplaced::warnings(document, kind, Some(&namespace), &reports, fabric);
         warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
+        let queue = missing_queue::warnings(document, kind, &namespace, &reports, &fabric.lint);
+        for report in &mut reports {
+            report.lacks_queue = !queue.is_empty();
+        }
+        warnings.extend(queue);
         warnings.extend(omitted::warning(document, kind, &namespace));
+        warnings.extend(similar_namespace::warning(document, kind, &self.context));
+        let warnings = severities::configured(warnings, &fabric.lint);
         DocumentPreview::Pods { reports, notes, warnings }
     }
 }

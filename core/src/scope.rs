@@ -79,11 +79,17 @@ impl Installation {
         Self { excluded, ..self }
     }
 
+    /// Returns true if pods of the namespace are never changed, whatever its labels.
+    #[must_use]
+    pub fn excludes(&self, namespace: &str) -> bool {
+        let is_listed = || self.excluded.iter().any(|excluded| excluded == namespace);
+        namespace == SYSTEM_NAMESPACE || namespace == self.namespace || is_listed()
+    }
+
     /// Returns the mode that a namespace opts in to. [`keys::INJECT`], with any value, takes precedence over
     /// [`keys::ISTIO_AUX`].
     pub fn namespace_mode(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, Exclusion> {
-        let is_listed = || self.excluded.iter().any(|excluded| excluded == namespace);
-        if namespace == SYSTEM_NAMESPACE || namespace == self.namespace || is_listed() {
+        if self.excludes(namespace) {
             return Err(Exclusion::ExcludedNamespace);
         }
         match labels.get(keys::INJECT).map(String::as_str) {

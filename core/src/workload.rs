@@ -23,6 +23,7 @@ mod runtimes;
 mod similar_kind;
 mod template;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -30,18 +31,19 @@ use thiserror::Error;
 
 pub use created::created_workload;
 pub use gang::{
-    GangRole, GangShape, GangTraits, MemberPort, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource, has_ssh_ranks,
-    placement,
+    GangRole, GangShape, GangTemplate, GangTraits, MemberPort, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource,
+    has_ssh_ranks, placement,
 };
 pub(crate) use group_minimum::validate_group;
 pub use identity::PodIdentity;
+pub(crate) use kinds::jobset::set_job_set;
 pub(crate) use kinds::trainjob::dropped_fields;
 pub use kinds::{KINDS, find, find_other_version, kind_qualifier, kinds_named};
 pub use lookup::{
     IDENTITY_LABELS, has_peers, has_training_peers, identify, is_auxiliary_role, is_serving_group, shows_peers,
 };
 pub use member_ports::member_ports;
-pub use queue::kueue_queue;
+pub use queue::{is_outside_kueue, kueue_queue};
 pub use ranks::shows_ranks;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, NAMESPACED_RUNTIME, TRAINER_GROUP};
@@ -132,11 +134,13 @@ pub enum RenderError {
         /// Value found, truncated.
         found: String,
         /// Values that the API accepts.
-        expected: &'static str,
+        expected: Cow<'static, str>,
     },
     /// The kind is supported, but not in this version.
     #[error("{found} is not supported: use {supported}")]
     Version {
+        /// Path of the `apiVersion` in the manifest.
+        path: String,
         /// `apiVersion` and kind of the manifest.
         found: String,
         /// Supported ones.
@@ -145,6 +149,8 @@ pub enum RenderError {
     /// The API group has no such kind, but one with a similar name, or a similar group has it.
     #[error("{found} does not exist: did you mean {near}?")]
     Kind {
+        /// Path of the misspelled field in the manifest: the kind, or the `apiVersion` with the group.
+        path: String,
         /// `apiVersion` and kind of the manifest.
         found: String,
         /// Name of the similar kind.
@@ -189,20 +195,40 @@ impl RenderError {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text,
         };
-        Self::Invalid { path: path.to_owned(), found, expected }
+        Self::Invalid { path: path.to_owned(), found, expected: expected.into() }
+    }
+
+    /// Returns the error with its path below `path`, that of an object in the manifest.
+    #[must_use]
+    pub(crate) fn below(mut self, path: &str) -> Self {
+        match &mut self {
+            Self::Missing(field)
+            | Self::Invalid { path: field, .. }
+            | Self::Version { path: field, .. }
+            | Self::Kind { path: field, .. }
+            | Self::Placeholder { path: field, .. }
+            | Self::PlaceholderWithDefault { path: field, .. }
+            | Self::Unresolved { path: field, .. } => {
+                // It may be a description that ends with the path.
+                let start = field.rfind(' ').map_or(0, |blank| blank + 1);
+                field.insert_str(start, &format!("{path}."));
+            }
+        }
+        self
     }
 
     /// Returns the path of the field in the manifest, as `kubectl explain` writes it.
     #[must_use]
-    pub fn path(&self) -> Option<&str> {
+    pub fn path(&self) -> &str {
         match self {
             // It may be a description that ends with the path: `a container named a in spec.template`.
-            Self::Missing(path) => path.rsplit(' ').next(),
+            Self::Missing(path) => path.rsplit_once(' ').map_or(path, |(_, path)| path),
             Self::Invalid { path, .. }
             | Self::Placeholder { path, .. }
             | Self::PlaceholderWithDefault { path, .. }
-            | Self::Unresolved { path, .. } => Some(path),
-            Self::Version { .. } | Self::Kind { .. } => None,
+            | Self::Unresolved { path, .. }
+            | Self::Version { path, .. }
+            | Self::Kind { path, .. } => path,
         }
     }
 }

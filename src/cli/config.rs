@@ -102,6 +102,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             };
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
             report_missing_pod_ranges(&configuration);
+            report_limited_default(&configuration);
             report_replaced_profiles(&configuration);
             report_host_access(&configuration);
             report_unlisted_machines(&configuration);
@@ -139,6 +140,22 @@ fn report_missing_pod_ranges(configuration: &Configuration) {
             format_args!(
                 "mesh.traffic is direct without mesh.podCIDRs, so that the mode is refused for every pod: list the IP ranges \
                  of the pods; `trainmesh doctor` suggests them"
+            ),
+        );
+    }
+}
+
+/// Prints a warning if only some namespaces may use the default profile.
+fn report_limited_default(configuration: &Configuration) {
+    let fabric = &configuration.fabric;
+    let Some(name) = &fabric.default.0 else { return };
+    let entry = fabric.profiles.find(name.as_str());
+    if fabric.enabled && entry.is_some_and(|entry| entry.profile.namespaces.is_some()) {
+        print_warning(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "fabric.default is {name}, which is limited to namespaces, so that it is refused for pods of all others: \
+                 set none, and label the namespaces of the profile trainmesh.dev/fabric={name}"
             ),
         );
     }

@@ -120,9 +120,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         return watch_cluster(arguments, target.as_ref(), *interval);
     }
     let (mut lacks_pods, mut misses_pods, mut holds_quota) = (false, false, false);
-    let (report, errors, lacks_logs) = if filename.is_empty() {
-        let (report, lacks_logs) = live(arguments, target.clone())?;
-        (report, Vec::new(), lacks_logs)
+    let (report, errors, is_incomplete) = if filename.is_empty() {
+        let (report, is_incomplete) = live(arguments, target.clone())?;
+        (report, Vec::new(), is_incomplete)
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
@@ -163,7 +163,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         print_note(&mut stderr(ColorChoice::Auto), format_args!("{problem}"));
     }
     print(*output, &report, &errors)?;
-    Ok(if lacks_logs { Status::Failed } else { status(&report, &errors) })
+    Ok(if is_incomplete { Status::Failed } else { status(&report, &errors) })
 }
 
 /// Returns an error if the selected workload was not found. `watches` is true for the first diagnosis of a watch.
@@ -255,6 +255,10 @@ fn parse_target(words: &[String]) -> anyhow::Result<Option<Target>> {
     Ok(match words {
         [] => None,
         [word] => Some(Target::parse(word)?),
+        // Kinds contain no `/` and no `-`.
+        [first, second, ..] if first.contains(['/', '-']) => {
+            bail!("found {first} and {second}: diagnose one workload or pod at a time")
+        }
         [kind, name, ..] => Some(Target::parse(&format!("{kind}/{name}"))?),
     })
 }

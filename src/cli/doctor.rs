@@ -68,48 +68,55 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { namespace, installation, context, output } = arguments;
-    let facts = runtime()?.block_on(describe_error(context.as_deref(), async {
+    let (facts, is_assumed) = runtime()?.block_on(describe_error(context.as_deref(), async {
         let client = client::connect(None, context.as_deref()).await?;
-        let installation = match namespace {
-            Some(named) => named.clone(),
-            None => installation.discover(&client, context.as_deref()).await?,
+        let (installation, is_assumed) = match namespace {
+            Some(named) => (named.clone(), false),
+            None => installation.discover_or_assume(&client, context.as_deref()).await?,
         };
-        Ok(with_status("checking the cluster", Box::pin(collect_facts(&client, &installation))).await?)
+        let facts = with_status("checking the cluster", Box::pin(collect_facts(&client, &installation))).await?;
+        Ok((facts, is_assumed))
     }))?;
     let findings = examine(&facts);
+    let home = facts.installation.namespace();
     match output {
-        Format::Text => print_text(&mut colored_stdout(ColorChoice::Auto), &findings, stdout_layout())?,
-        Format::Json => print_json(&mut json_stdout(), &findings)?,
+        Format::Text => print_text(&mut colored_stdout(ColorChoice::Auto), &findings, home, stdout_layout())?,
+        Format::Json => print_json(&mut json_stdout(), &findings, home)?,
     }
-    let failed = findings.iter().any(|(_, finding)| finding.severity == Severity::Error);
+    let failed = is_assumed || findings.iter().any(|(_, finding)| finding.severity == Severity::Error);
     Ok(if failed { Status::Failed } else { Status::Success })
 }
 
-/// Prints each finding after its severity, and the fix below.
-fn print_text(out: &mut impl Write, findings: &[(Check, Finding)], layout: Layout) -> anyhow::Result<()> {
+/// Prints each finding after its severity, and the fix below. `home` is the namespace of the installation.
+fn print_text(out: &mut impl Write, findings: &[(Check, Finding)], home: &str, layout: Layout) -> anyhow::Result<()> {
     for (check, finding) in findings {
         let (label, style) = label(finding.severity);
         // Evidence contains names from the cluster, which may not be printable.
         let line = format!("{}: {}", check.text(), Printable(finding));
         writeln!(out, "{style}{label:<7}{style:#}  {}", layout.wrap(&line, INDENT, INDENT + 2))?;
-        if let Some(fix) = finding.fix {
-            writeln!(out, "{:INDENT$}{}", "", layout.wrap(fix, INDENT, INDENT + 2))?;
+        if let Some(fix) = fix(finding, home) {
+            writeln!(out, "{:INDENT$}{}", "", layout.wrap(&fix, INDENT, INDENT + 2))?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn print_json(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
-    let findings: Vec<Value> = findings.iter().map(finding_json).collect();
+fn print_json(out: &mut impl Write, findings: &[(Check, Finding)], home: &str) -> anyhow::Result<()> {
+    let findings: Vec<Value> = findings.iter().map(|(check, finding)| finding_json(*check, finding, home)).collect();
     let report = json!({"schemaVersion": SCHEMA_VERSION, "version": env!("CARGO_PKG_VERSION"), "findings": findings});
     writeln!(out, "{report:#}")?;
     Ok(out.flush()?)
 }
 
-fn finding_json((check, finding): &(Check, Finding)) -> Value {
-    let Finding { code, severity, message, evidence, fix, subject: _, link, line: _, source: _ } = finding;
+fn finding_json(check: Check, finding: &Finding, home: &str) -> Value {
+    let Finding { code, severity, message, evidence, fix: _, subject: _, link, line: _, source: _ } = finding;
     json!({"check": check.code(), "level": level_name(*severity), "code": code, "message": message, "about": evidence,
-        "cure": fix, "link": link})
+        "cure": fix(finding, home), "link": link})
+}
+
+/// Returns the fix with commands that can be pasted.
+fn fix(finding: &Finding, home: &str) -> Option<String> {
+    finding.fix.map(|fix| fix.replace("-n NAMESPACE ", &format!("-n {home} ")))
 }
 
 /// Returns the label and style of a severity.
@@ -136,13 +143,13 @@ mod tests {
             finding(Check::Namespaces, Code::UnknownOptIn, "a (x\ny)"),
         ];
         let mut out = Vec::new();
-        print_text(&mut out, &findings, Layout::default()).unwrap();
+        print_text(&mut out, &findings, "mesh", Layout::default()).unwrap();
         let out = anstream::adapter::strip_str(str::from_utf8(&out).unwrap()).to_string();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines.len(), 5, "{out}");
         assert_eq!(lines[0], "ok       Kubernetes: supported version: v1.36.0");
         assert_eq!(lines[1], "FAILED   endpoints: no replica of the webhook is ready");
-        assert!(lines[2].starts_with("         check its pods"), "{out}");
+        assert!(lines[2].starts_with("         check its pods") && lines[2].contains(" -n mesh "), "{out}");
         assert!(lines[3].starts_with("warning  namespaces: ") && lines[3].ends_with("a (x\\ny)"), "{out}");
     }
 }

@@ -45,7 +45,7 @@ Examples:
 
 Exit codes:
   0  success
-  1  render: the profile is refused; sources: a file of the checkout has changed
+  1  render: the profile is refused; sources: a file has changed or is missing
   2  an error")]
 pub(super) struct Arguments {
     #[command(subcommand)]

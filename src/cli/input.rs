@@ -90,7 +90,7 @@ impl InputArguments {
             }
             inputs
         } else {
-            Inputs::kustomize(&self.kustomize)?
+            Inputs::kustomize(&self.kustomize)
         };
         Ok(inputs.with_substitutions(Arc::new(substitutions)))
     }
@@ -148,12 +148,10 @@ impl InputArguments {
                 ),
             );
         }
-        let unused: Vec<&str> = inputs.substitutions().unused().collect();
-        if let Some(first) = unused.first() {
-            let names = unused.join(", ");
+        for name in inputs.substitutions().unused() {
             print_warning(
                 &mut stderr(ColorChoice::Auto),
-                format_args!("--set {names} has no effect: no manifest contains ${{{first}}} or ${first}"),
+                format_args!("--set {name} has no effect: no manifest contains ${{{name}}} or ${name}"),
             );
         }
         Ok(context)
@@ -168,14 +166,17 @@ fn gang_mode_parser() -> impl TypedValueParser<Value = GangMode> {
 /// Returns the error of a workload kind with the position of its field, in the document or in the runtime of a `TrainJob`.
 pub(super) fn document_error(preview: &Preview, document: &Document, error: &RenderError) -> DocumentError {
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
+    // The other messages about a Namespace contain its name.
+    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).filter(|_| kind == "Namespace");
+    let name = name.map(|name| format!(" {name}")).unwrap_or_default();
     let message = match error {
         RenderError::Version { .. } | RenderError::Kind { .. } => error.to_string(),
-        _ => format!("{kind}: {error}{}", placeholder_hint(error)),
+        _ => format!("{kind}{name}: {error}{}", placeholder_hint(error)),
     };
-    let ErrorPosition { document: found, line } = preview.error_position(document, error);
+    let ErrorPosition { source, document: index, line } = preview.error_position(document, error);
     DocumentError {
-        source: found.source.clone(),
-        document: found.document,
+        source,
+        document: index,
         line: Some(line),
         message: document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default() + &message,
         skipped: None,

@@ -65,8 +65,9 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { scope, filename, output } = arguments;
-    let (found, errors) = if filename.is_empty() {
-        (live(scope)?, Vec::new())
+    let (found, errors, is_incomplete) = if filename.is_empty() {
+        let (found, is_incomplete) = live(scope)?;
+        (found, Vec::new(), is_incomplete)
     } else {
         let selection = Selection { target: None, namespace: scope.namespace.clone() };
         let Dump { snapshot, errors, has_manifests, lacks_logs: _ } = dump::read(filename, false)?;
@@ -79,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             print_note(&mut stderr(ColorChoice::Auto), format_args!("the input contains no pods"));
         }
         let now = dump::time(&snapshot, None)?;
-        (inventory(&snapshot, &selection, now), errors)
+        (inventory(&snapshot, &selection, now), errors, false)
     };
     if let (Some(namespace), Some(hint)) = (&scope.namespace, &found.hint) {
         let note = format_args!("no workload in namespace {namespace}: {hint}");
@@ -100,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             out.flush()?;
         }
     }
-    Ok(if errors.is_empty() { Status::Success } else { Status::Failed })
+    Ok(if errors.is_empty() && !is_incomplete { Status::Success } else { Status::Failed })
 }
 
 fn print(found: &Inventory) -> anyhow::Result<()> {
@@ -153,11 +154,11 @@ fn row(entry: &InventoryEntry) -> Vec<String> {
 }
 
 #[cfg(feature = "cluster")]
-fn live(scope: &ScopeArguments) -> anyhow::Result<Inventory> {
+fn live(scope: &ScopeArguments) -> anyhow::Result<(Inventory, bool)> {
     super::diagnose::live::list_cluster(scope)
 }
 
 #[cfg(not(feature = "cluster"))]
-fn live(_: &ScopeArguments) -> anyhow::Result<Inventory> {
+fn live(_: &ScopeArguments) -> anyhow::Result<(Inventory, bool)> {
     bail!("this build lists only dumps: use -f, or build trainmesh without --no-default-features")
 }

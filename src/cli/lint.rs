@@ -5,6 +5,7 @@ mod sarif;
 mod summary;
 mod text;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anstream::ColorChoice;
@@ -12,12 +13,13 @@ use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error, placeholder_note};
 use super::notes::Notes;
-use super::premise::{self, AssumedLabels, premise, print_premise, warn_about_labels};
+use super::premise::{self, AssumedNamespaces, premise, print_premise};
 use super::skipped_files::SkippedFiles;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
 use crate::manifest::Inputs;
 use trainmesh_core::finding::{Finding, Severity};
+use trainmesh_core::lint::NAMESPACE_FIELD;
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, PodReport, Preview, locate};
 use trainmesh_core::printable::Printable;
@@ -28,8 +30,8 @@ use trainmesh_core::workload::SOLE_ROLE;
 /// Check manifests for problems of NCCL, RDMA and training jobs.
 ///
 /// Reads the same manifests as preview, computes their pods as the operator would create them, and runs every check
-/// on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster; checks that
-/// depend on nodes or quotas are skipped. docs/lint.md describes every check.
+/// on each: after trainmesh's patch if a fabric profile is selected or the check is about the mesh, else unchanged.
+/// Needs no cluster; checks that depend on nodes or quotas are skipped. docs/lint.md describes every check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -101,11 +103,15 @@ enum FailOn {
 /// Findings of one role's pod.
 #[derive(Debug)]
 struct PodFindings {
-    /// Line of the source at which the document starts.
+    /// Line of the source at which the object starts.
     line: u64,
     report: PodReport,
     findings: Vec<Finding>,
 }
+
+/// Source, line, code and message of the findings about labels of Namespaces, each of which all pods of its namespace have.
+#[derive(Debug, Default)]
+struct ReportedLabels(BTreeSet<(String, u64, &'static str, String)>);
 
 /// Result of linting the input.
 #[derive(Debug, Default)]
@@ -119,7 +125,7 @@ struct LintReport {
     /// Assumptions, and documents whose pods were not checked.
     notes: Notes,
     skipped: SkippedFiles,
-    assumed: AssumedLabels,
+    assumed: AssumedNamespaces,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
@@ -132,7 +138,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned())
         .with_installation(Installation::default().with_excluded(excluded));
     let stderr = &mut stderr(ColorChoice::Auto);
-    warn_about_labels(&preview, stderr);
     let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
     if let Some(note) = placeholder_note(&lint_report.errors) {
@@ -143,7 +148,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     match arguments.output {
         Format::Text => {
             let premise = premise(preview.context(), false);
-            let premise = Printable(premise.text(!lint_report.assumed.is_empty())).to_string();
+            let premise = Printable(premise.text(!lint_report.assumed.labels.is_empty())).to_string();
             let (out, layout, dim) = (&mut colored_stdout(ColorChoice::Auto), stdout_layout(), style::DIM);
             if !premise.is_empty() {
                 writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&premise, 0, 4))?;
@@ -154,7 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
         Format::Sarif => {
             sarif::print(&mut json_stdout(), &lint_report)?;
-            print_premise(&premise(preview.context(), false), &lint_report.assumed, stderr);
+            print_premise(&premise(preview.context(), false), &lint_report.assumed.labels, stderr);
             // A code review tool reads the file; the person who runs the command sees whether it found anything.
             print_note(stderr, format_args!("{}", summary::Counts(&lint_report)));
         }
@@ -173,7 +178,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut impl Write) -> LintReport {
     let verbose = arguments.verbose;
-    let mut lint_report = LintReport::default();
+    let mut lint_report = LintReport { warnings: preview.override_warnings(), ..LintReport::default() };
+    let mut reported = ReportedLabels::default();
     for mut document in inputs.documents() {
         lint_report.warnings.extend(document.iter_mut().flat_map(|document| preview.take_warnings(document)));
         let previewed = document.and_then(|document| {
@@ -184,7 +190,7 @@ fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut 
             Err(error) if lint_report.skipped.add(&error, verbose, stderr) => {}
             Err(error) => lint_report.errors.push(error),
             Ok((document, DocumentPreview::Unsupported(reason) | DocumentPreview::Unrendered(reason))) => {
-                lint_report.notes.add(reason, &document.source, document.line);
+                lint_report.notes.add(reason, &document.source, document.object_line());
             }
             Ok((_, DocumentPreview::Namespace(warnings))) => lint_report.warnings.extend(warnings),
             Ok((_, DocumentPreview::Skipped(_))) => {}
@@ -192,21 +198,32 @@ fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut 
                 lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
                 for note in arguments.input.notes(&reports) {
-                    lint_report.notes.add(note, &document.source, document.line);
+                    lint_report.notes.add(note, &document.source, document.object_line());
                 }
                 for report in &reports {
-                    premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
+                    let line = report.line.unwrap_or(document.line);
+                    lint_report.assumed.record(preview.context(), &report.namespace, &report.source, line);
                 }
                 let pods = reports.into_iter().map(|report| {
                     let mut findings = preview.lint(&report);
                     locate(&mut findings, &document, &report);
-                    PodFindings { line: document.line, report, findings }
+                    findings.retain(|finding| reported.is_new(finding));
+                    PodFindings { line: report.line.unwrap_or(document.line), report, findings }
                 });
                 lint_report.pod_findings.extend(pods.filter(|pod| !pod.findings.is_empty()));
             }
         }
     }
     lint_report
+}
+
+impl ReportedLabels {
+    /// Returns false for a finding about a label of a Namespace in the input that was reported before.
+    fn is_new(&mut self, finding: &Finding) -> bool {
+        let Finding { code, message, subject, line, source, .. } = finding;
+        let position = source.as_ref().filter(|_| subject == NAMESPACE_FIELD).zip(*line);
+        position.is_none_or(|(source, line)| self.0.insert((source.clone(), line, code, message.to_string())))
+    }
 }
 
 impl LintReport {
@@ -217,7 +234,7 @@ impl LintReport {
             FailOn::I => Severity::Info,
         };
         let findings = self.pod_findings.iter().flat_map(|pod| &pod.findings).map(|finding| finding.severity);
-        let warnings = self.warnings.iter().map(|_| Severity::Warning);
+        let warnings = self.warnings.iter().map(|warning| warning.severity);
         if !self.errors.is_empty() {
             Status::Failed
         } else if findings.chain(warnings).any(|severity| severity <= bound) {

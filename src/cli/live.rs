@@ -14,7 +14,7 @@ use super::installation::InstallationArguments;
 use super::{print_note, stderr};
 use crate::cluster::fabric::WatchedObjects;
 use crate::cluster::fabric::survey::read_facts;
-use crate::cluster::failure::{describe, is_forbidden};
+use crate::cluster::failure::{describe, is_forbidden, is_temporary};
 use crate::cluster::live::LiveError;
 use crate::cluster::mesh::read_objects;
 use crate::cluster::quota::{self, NodeConstraint, QuotaFacts, QuotaQuery};
@@ -22,7 +22,9 @@ use crate::cluster::{client, live};
 use trainmesh_core::accounting::{Basis, JobAccount, RoleAccount};
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{LiveNamespace, PodReport, dry_run_pod};
+use trainmesh_core::gang::WorkloadKey;
+use trainmesh_core::gang::object::GroupApi;
+use trainmesh_core::preview::{LiveNamespace, PodReport, dry_run_pod, webhook_absence};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -46,20 +48,33 @@ impl InstallationArguments {
         match live::installation_namespace(client).await {
             Ok(found) => Ok(found.map_or_else(|| self.offline(), Installation::from)),
             Err(error) if !is_forbidden(&error) => Err(error.into()),
-            Err(error) => {
-                let default = self.offline();
-                let flag = "set --trainmesh-namespace to change it";
-                print_note(
-                    &mut stderr(ColorChoice::Auto),
-                    format_args!(
-                        "{}; assuming namespace {}; {flag}",
-                        describe(&error, context).await,
-                        default.namespace()
-                    ),
-                );
-                Ok(default)
-            }
+            Err(error) => Ok(self.assume(&describe(&error, context).await)),
         }
+    }
+
+    /// Like [`Self::discover`], for reports that are right as far as they go: assumes the default if the request fails for a while. The
+    /// second value is true then.
+    pub(super) async fn discover_or_assume(
+        &self,
+        client: &Client,
+        context: Option<&str>,
+    ) -> anyhow::Result<(Installation, bool)> {
+        match self.discover(client, context).await {
+            Ok(found) => Ok((found, false)),
+            Err(error) if is_temporary(error.as_ref()) => {
+                Ok((self.assume(&describe(error.as_ref(), context).await), true))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the default, with a note about the reason.
+    fn assume(&self, reason: &str) -> Installation {
+        let default = self.offline();
+        let flag = "set --trainmesh-namespace to change it";
+        let note = format_args!("{reason}; assuming namespace {}; {flag}", default.namespace());
+        print_note(&mut stderr(ColorChoice::Auto), note);
+        default
     }
 }
 
@@ -78,6 +93,12 @@ impl LiveCluster {
     /// Returns the installation.
     pub(super) fn installation(&self) -> &Installation {
         &self.installation
+    }
+
+    /// Returns why the apiserver calls no webhook of trainmesh; `None` if it does, or if the user may not read that.
+    pub(super) fn webhook_absence(&self) -> Option<&'static str> {
+        let found = self.runtime.block_on(live::webhook_configuration(&self.client));
+        found.ok().and_then(|found| webhook_absence(found.as_ref()))
     }
 
     /// Reads the configuration; the embedded one if the cluster has none.
@@ -104,6 +125,16 @@ impl LiveCluster {
     /// Reads the pod `name`; `None` if it does not exist.
     pub(super) fn pod(&self, namespace: &str, name: &str) -> anyhow::Result<Option<Value>> {
         self.request(live::pod(&self.client, namespace, name))
+    }
+
+    /// Reads a workload; `None` if it does not exist.
+    pub(super) fn workload(&self, key: &WorkloadKey) -> anyhow::Result<Option<Value>> {
+        self.request(live::workload(&self.client, key))
+    }
+
+    /// Reads a `PodGroup`; `None` if it does not exist.
+    pub(super) fn pod_group(&self, api: GroupApi, namespace: &str, name: &str) -> anyhow::Result<Option<Value>> {
+        self.request(live::pod_group(&self.client, api, namespace, name))
     }
 
     /// Reads a training runtime; `None` if it does not exist.
@@ -177,13 +208,20 @@ pub(super) async fn describe_error<T>(
 
 /// Reads the configuration of `context`. Users without permission get the embedded one, whose container names and methods are
 /// the usual ones.
-pub(super) async fn configuration_or_embedded(
+async fn configuration_or_embedded(
     client: &Client,
     context: Option<&str>,
     installation: &Installation,
+    states_absence: bool,
 ) -> anyhow::Result<Configuration> {
-    let reason = match live::configuration(client, installation.namespace()).await {
-        Ok(None) => return Ok(Configuration::embedded()),
+    let namespace = installation.namespace();
+    let reason = match live::configuration(client, namespace).await {
+        Ok(None) if !states_absence => return Ok(Configuration::embedded()),
+        Ok(None) => {
+            format!(
+                "ConfigMap {namespace}/trainmesh-config does not exist; set --trainmesh-namespace to change the namespace"
+            )
+        }
         Ok(Some(text)) => match Configuration::parse(&text) {
             Ok(configuration) => return Ok(configuration),
             Err(_) => "the cluster's configuration is invalid".to_owned(),
@@ -195,10 +233,34 @@ pub(super) async fn configuration_or_embedded(
     Ok(Configuration::embedded())
 }
 
+/// Finds the installation and reads its configuration, for reports that are right as far as they go: assumes the usual values if a
+/// request fails for a while. The second value is true then. A missing `ConfigMap` is noted if the command acts by it, or the user named
+/// its namespace.
+pub(super) async fn configuration_or_assumed(
+    client: &Client,
+    context: Option<&str>,
+    arguments: &InstallationArguments,
+    acts: bool,
+) -> anyhow::Result<(Configuration, bool)> {
+    let (installation, is_assumed) = arguments.discover_or_assume(client, context).await?;
+    let states_absence = acts || arguments.is_given();
+    match configuration_or_embedded(client, context, &installation, states_absence).await {
+        Ok(configuration) => Ok((configuration, is_assumed)),
+        Err(error) if is_temporary(error.as_ref()) => {
+            let reason = describe(error.as_ref(), context).await;
+            print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
+            Ok((Configuration::embedded(), true))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Returns the note about a namespace, or a cluster, without pods.
 pub(super) fn no_pods(namespace: Option<&str>) -> String {
-    let place = namespace.map_or_else(|| "the cluster".to_owned(), |name| format!("namespace {name}"));
-    format!("no pods in {place}: check the context and the namespace, which may not exist")
+    match namespace {
+        None => "no pods in the cluster: check the context".to_owned(),
+        Some(name) => format!("no pods in namespace {name}: check the context and the namespace, which may not exist"),
+    }
 }
 
 /// Returns a runtime for commands, which mostly wait for responses.

@@ -3,14 +3,23 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use super::{print_note, print_warning};
+use super::print_note;
 use trainmesh_core::keys;
 use trainmesh_core::names::join_names;
-use trainmesh_core::preview::{ManifestContext, Preview};
+use trainmesh_core::preview::ManifestContext;
 use trainmesh_core::render::Premise;
 
 /// Labels by namespace.
 pub(super) type AssumedLabels = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Namespaces with assumed labels.
+#[derive(Debug, Default)]
+pub(super) struct AssumedNamespaces {
+    /// Their labels.
+    pub(super) labels: AssumedLabels,
+    /// File and line of the first workload in each, and the Namespace of the input with a similar name.
+    places: BTreeMap<String, (String, Option<String>)>,
+}
 
 /// Describes where the labels of namespaces are from, which labels are assumed for the others, and which flags add to all.
 pub(super) fn premise(context: &ManifestContext, from_cluster: bool) -> Premise {
@@ -52,18 +61,22 @@ fn flag(key: &str) -> &'static str {
     if key == keys::GANG { "--gang" } else { "--fabric" }
 }
 
-/// Prints a warning about each label of `--namespace-labels` that has no effect. Like those of a Namespace in the input, they
-/// affect every pod, and a summary shows no findings.
-pub(super) fn warn_about_labels(preview: &Preview, stderr: &mut impl Write) {
-    for problem in preview.override_problems() {
-        print_warning(stderr, format_args!("--namespace-labels: {problem}"));
+impl AssumedNamespaces {
+    /// Records the labels of `namespace`, that of a workload on `line` of `source`, if they are assumed.
+    pub(super) fn record(&mut self, context: &ManifestContext, namespace: &str, source: &str, line: u64) {
+        if context.is_assumed(namespace) && !self.labels.contains_key(namespace) {
+            self.labels.insert(namespace.to_owned(), context.assumed_labels().clone());
+            let similar = context.similar_namespace(namespace).map(str::to_owned);
+            self.places.insert(namespace.to_owned(), (format!("{source}:{line}"), similar));
+        }
     }
-}
 
-/// Records the labels of `namespace` if they are assumed.
-pub(super) fn record(context: &ManifestContext, namespace: &str, assumed: &mut AssumedLabels) {
-    if context.is_assumed(namespace) && !assumed.contains_key(namespace) {
-        assumed.insert(namespace.to_owned(), context.assumed_labels().clone());
+    /// Returns the namespaces, each with its first workload and a similar name.
+    fn descriptions(&self) -> impl Iterator<Item = String> {
+        self.places.iter().map(|(namespace, (place, similar))| {
+            let hint = similar.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            format!("{namespace} ({place}{hint})")
+        })
     }
 }
 
@@ -72,15 +85,15 @@ pub(super) fn record(context: &ManifestContext, namespace: &str, assumed: &mut A
 pub(super) fn missing_namespaces(
     context: &ManifestContext,
     from_cluster: bool,
-    assumed: &AssumedLabels,
+    assumed: &AssumedNamespaces,
 ) -> Option<String> {
     let cause = match (from_cluster, context.has_namespaces()) {
-        _ if assumed.is_empty() => return None,
+        _ if assumed.labels.is_empty() => return None,
         (true, _) => "do not exist in the cluster",
         (false, true) => "have no Namespace in the input, unlike others",
         (false, false) => return None,
     };
-    Some(format!("labels are assumed for namespaces that {cause}: {}", join_names(assumed.keys())))
+    Some(format!("labels are assumed for namespaces that {cause}: {}", join_names(assumed.descriptions())))
 }
 
 /// Lists labels as `--namespace-labels` takes them.

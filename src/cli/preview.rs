@@ -1,5 +1,6 @@
 //! `trainmesh preview`: shows the patches of a manifest's pods, offline.
 
+mod cluster_state;
 mod compute;
 mod fail_on;
 mod pod;
@@ -14,7 +15,7 @@ use super::installation::InstallationArguments;
 use super::live::LiveCluster;
 use super::output::Format;
 use super::runtime;
-use super::{Status, config};
+use super::{Status, config, print_warning, stderr};
 use crate::manifest::Inputs;
 use fail_on::Conditions;
 use show::show;
@@ -158,12 +159,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let namespaces = read_namespace_labels(live, &inputs, namespace, &mut context)?;
         facts = live.facts(&configuration, &namespaces);
         runtime::read_from_cluster(live, &inputs, namespace, &mut context)?;
+        cluster_state::read_workloads(live, &inputs, namespace, &mut context);
     }
     let installation =
         live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
     let installation = installation.with_excluded(excluded);
     let preview =
         Preview::new(configuration, context, namespace.to_owned()).with_facts(facts).with_installation(installation);
+    if let Some(absence) = live.as_ref().and_then(LiveCluster::webhook_absence) {
+        print_warning(
+            &mut stderr(arguments.color.into()),
+            format_args!("{absence}: the cluster changes no pods: run trainmesh doctor"),
+        );
+    }
     let shown = show(arguments, &inputs, &preview, live.as_ref())?;
     Ok(if !shown.errors.is_empty() || shown.comparison_failed {
         Status::Failed

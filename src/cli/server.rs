@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anstream::ColorChoice;
 use anyhow::Context as _;
 use clap::Args;
 use futures::StreamExt as _;
@@ -12,6 +13,7 @@ use kube::Client;
 use tokio::net::TcpListener;
 
 use super::background::BackgroundTasks;
+use super::{print_error, stderr};
 use crate::cluster::config_map;
 use crate::files;
 use crate::reload::{self, Settings};
@@ -62,7 +64,10 @@ impl ServerArguments {
             let mut updates = Box::pin(reload::file(path.clone(), files::INTERVAL));
             // Wait for the first update: a file that is invalid from the start must make the process exit.
             if let Some(update) = updates.next().await {
-                settings.apply(&update, &name)?;
+                settings.apply(&update, &name).inspect_err(|rejected| {
+                    let stderr = &mut stderr(ColorChoice::Auto);
+                    rejected.problems.iter().for_each(|problem| print_error(stderr, format_args!("{name}: {problem}")));
+                })?;
             }
             background.spawn("configuration", |stop| async move { settings.follow(updates, &name, stop).await });
         } else {

@@ -3,19 +3,21 @@
 use std::io::Write as _;
 
 use anstream::ColorChoice;
+use anyhow::bail;
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 
 use super::age::format_age;
 use super::installation::InstallationArguments;
-use super::live::{configuration_or_embedded, describe_error, no_pods, runtime};
+use super::live::{configuration_or_assumed, describe_error, no_pods, runtime};
 use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, print_note, stderr};
 use crate::cluster::{client, failure};
-use crate::controller::sweep::{StuckPod, SweepResult, Sweeper};
+use crate::controller::sweep::{StuckPod, SweepOutcome, SweepResult, Sweeper};
+use trainmesh_core::names::join_names;
 
 /// Reason why an opted-out pod is left unchanged.
 const OPTED_OUT: &str = "skipped: the pod is labeled trainmesh.dev/inject=disabled";
@@ -24,9 +26,9 @@ const CONCURRENCY: usize = 16;
 
 /// List pods whose proxy keeps running after the main containers have completed, and terminate the proxy
 ///
-/// A pod is stuck if its main containers have completed for good while its proxy or another sidecar still runs. Uses
-/// your own permissions and needs no controller: `list` and `get` on pods, and with --apply `get` and `create` on
-/// pods/exec and pods/portforward.
+/// A pod is stuck if its main containers have completed for good while its proxy or another sidecar still runs, also if
+/// no method can terminate the sidecar; the reason names what to configure. Uses your own permissions and needs no
+/// controller: `list` and `get` on pods, and with --apply `get` and `create` on pods/exec and pods/portforward.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,11 +41,12 @@ Examples:
   # Terminate the sidecars of stuck pods
   trainmesh sweep -n team-a --apply
 
-Pods labeled trainmesh.dev/inject=disabled are listed but never changed.
+Pods labeled trainmesh.dev/inject=disabled, and sidecars that no method can
+terminate, are listed but never changed.
 
 Exit codes:
-  0  success
-  2  an error, or with --apply some pod that has not opted out is still stuck")]
+  0  success, also if --apply leaves such pods or sidecars unchanged
+  2  an error, or --apply could not terminate a sidecar")]
 pub(super) struct Arguments {
     /// Namespace to search [default: the namespace of the context]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
@@ -73,46 +76,54 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         Some(namespace) => Some(namespace.clone()),
         None => Some(client.default_namespace().to_owned()),
     };
-    let installation = installation.discover(&client, context.as_deref()).await?;
-    let sweeper = Sweeper::new(
-        client.clone(),
-        configuration_or_embedded(&client, context.as_deref(), &installation).await?.termination,
-    );
+    let (configuration, is_assumed) = configuration_or_assumed(&client, context.as_deref(), installation, true).await?;
+    if *apply && is_assumed {
+        // Other settings may select other containers and methods.
+        bail!("--apply needs the cluster's settings: try again later, or list the pods without --apply");
+    }
+    let complete = if is_assumed { Status::Failed } else { Status::Success };
+    let sweeper = Sweeper::new(client.clone(), configuration.termination);
     let stuck: Vec<StuckPod> = sweeper.stuck_pods(namespace.as_deref()).try_collect().await?;
     if stuck.is_empty() {
         let stderr = &mut stderr(ColorChoice::Auto);
         // A mistyped namespace looks like one that is done.
         if !sweeper.has_pods(namespace.as_deref()).await? {
             print_note(stderr, format_args!("{}", no_pods(namespace.as_deref())));
-            return Ok(Status::Success);
+            return Ok(complete);
         }
         let scope = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
         print_note(stderr, format_args!("no stuck pods found in {scope}"));
-        return Ok(Status::Success);
+        return Ok(complete);
     }
     let results = if *apply { Some(terminate(&sweeper, context.as_deref(), &stuck).await) } else { None };
     show(&stuck, results.as_deref())?;
-    let failed = results.into_iter().flatten().any(|result| matches!(result, Some(SweepResult::Failed(_))));
-    Ok(if failed { Status::Failed } else { Status::Success })
+    let failed = results
+        .into_iter()
+        .flatten()
+        .any(|outcome| matches!(outcome, Some(SweepOutcome { result: SweepResult::Failed(_), .. })));
+    Ok(if failed { Status::Failed } else { complete })
 }
 
 /// Terminates the sidecars of all pods. The results are in the order of the pods, `None` for a pod that is opted out.
-async fn terminate(sweeper: &Sweeper, context: Option<&str>, stuck: &[StuckPod]) -> Vec<Option<SweepResult>> {
+async fn terminate(sweeper: &Sweeper, context: Option<&str>, stuck: &[StuckPod]) -> Vec<Option<SweepOutcome>> {
     let mut progress = Progress::with_total(stuck.len());
     let results = stream::iter(stuck).map(|pod| async move {
         if pod.opted_out {
             return None;
         }
         Some(match sweeper.terminate(pod).await {
-            Ok(result) => result,
-            Err(error) => SweepResult::Failed(failure::describe(&error, context).await),
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let result = SweepResult::Failed(failure::describe(&error, context).await);
+                SweepOutcome { terminated: Vec::new(), result }
+            }
         })
     });
     results.buffered(CONCURRENCY).inspect(|_| progress.tick()).collect().await
 }
 
 /// Prints one row for each pod: the reason why it is stuck, or the result.
-fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::Result<()> {
+fn show(stuck: &[StuckPod], results: Option<&[Option<SweepOutcome>]>) -> anyhow::Result<()> {
     let now = Timestamp::now();
     let last = if results.is_some() { "RESULT" } else { "REASON" };
     let rows = stuck.iter().enumerate().map(|(index, pod)| {
@@ -132,11 +143,32 @@ fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::
     Ok(())
 }
 
-fn describe(result: Option<&SweepResult>) -> String {
-    match result {
-        None => OPTED_OUT.to_owned(),
-        Some(SweepResult::Terminated) => "terminated".to_owned(),
-        Some(SweepResult::NotNeeded(reason)) => format!("not needed: {reason}"),
-        Some(SweepResult::Failed(reason)) => format!("failed: {reason}"),
+fn describe(outcome: Option<&SweepOutcome>) -> String {
+    let Some(SweepOutcome { terminated, result }) = outcome else { return OPTED_OUT.to_owned() };
+    let rest = match result {
+        SweepResult::Terminated => return "terminated".to_owned(),
+        SweepResult::NotNeeded(reason) => format!("not needed: {reason}"),
+        SweepResult::Blocked(reason) => format!("not possible: {reason}"),
+        SweepResult::Failed(reason) => format!("failed: {reason}"),
+    };
+    // An action that was taken is never left out.
+    if terminated.is_empty() { rest } else { format!("{} terminated; {rest}", join_names(terminated)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// An action that was taken is reported, whatever its result.
+    #[rstest]
+    #[case::all(&["istio-proxy"], SweepResult::Terminated, "terminated")]
+    #[case::blocked(&[], SweepResult::Blocked("vault".to_owned()), "not possible: vault")]
+    #[case::partly_blocked(&["istio-proxy"], SweepResult::Blocked("vault".to_owned()), "istio-proxy terminated; not possible: vault")]
+    #[case::partly_failed(&["a", "b"], SweepResult::Failed("c".to_owned()), "a, b terminated; failed: c")]
+    fn results(#[case] terminated: &[&str], #[case] result: SweepResult, #[case] expected: &str) {
+        let terminated = terminated.iter().map(|name| (*name).into()).collect();
+        assert_eq!(describe(Some(&SweepOutcome { terminated, result })), expected);
     }
 }

@@ -11,6 +11,8 @@ use super::installation::InstallationArguments;
 use trainmesh_core::accounting::JobAccount;
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
+use trainmesh_core::gang::WorkloadKey;
+use trainmesh_core::gang::object::GroupApi;
 use trainmesh_core::preview::{LiveNamespace, PodReport};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
@@ -42,6 +44,10 @@ impl LiveCluster {
         match *self {}
     }
 
+    pub(super) fn webhook_absence(&self) -> Option<&'static str> {
+        match *self {}
+    }
+
     pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
         match *self {}
     }
@@ -55,6 +61,14 @@ impl LiveCluster {
     }
 
     pub(super) fn pod(&self, _namespace: &str, _name: &str) -> anyhow::Result<Option<Value>> {
+        match *self {}
+    }
+
+    pub(super) fn workload(&self, _key: &WorkloadKey) -> anyhow::Result<Option<Value>> {
+        match *self {}
+    }
+
+    pub(super) fn pod_group(&self, _api: GroupApi, _namespace: &str, _name: &str) -> anyhow::Result<Option<Value>> {
         match *self {}
     }
 

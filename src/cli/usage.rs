@@ -19,6 +19,9 @@ const POD: &str = "[POD]";
 /// Flags of other programs, and what to use instead.
 const OTHER_FLAGS: [(&str, &str); 2] = [("-r", "use '-R'"), ("--format", "use '-o'")];
 
+/// Flag of kubectl and of the servers, which the commands that read a cluster do not have.
+const KUBECONFIG: (&str, &str) = ("--kubeconfig", "set the environment variable KUBECONFIG instead");
+
 /// Commands that do not exist, and similar ones.
 const OTHER_COMMANDS: [(&str, &str); 2] = [("explain", "preview -o explain"), ("validate", "config validate")];
 
@@ -80,7 +83,8 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
             let is_command = |command| arguments.get(1).is_some_and(|name| name == command);
             let of_lint = LINT_FLAGS.iter().find(|(known, _)| is_command("lint") && flag.starts_with(known));
             let other = || OTHER_FLAGS.iter().find(|(known, _)| reads_manifests && flag == known);
-            let flag = of_lint.or_else(other).map(|(_, text)| *text);
+            let kubeconfig = || Some(&KUBECONFIG).filter(|(known, _)| flag == known);
+            let flag = of_lint.or_else(other).or_else(kubeconfig).map(|(_, text)| *text);
             if let Some(suggestion) = flag.or_else(|| lint_value(&error).filter(|_| is_command("preview"))) {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
             }

@@ -11,6 +11,9 @@ use trainmesh_core::config;
 /// Kubernetes release whose Pod type patches are verified against.
 const KUBERNETES: &str = "1.36";
 
+/// Version of the JSON format.
+const SCHEMA_VERSION: u32 = 1;
+
 /// Print the version of trainmesh, of its configuration API and of the supported Kubernetes API
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -37,7 +40,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Format::Json => writeln!(
             stdout,
             "{}",
-            json!({"version": version, "configuration": config::API_VERSION, "kubernetes": KUBERNETES})
+            json!({
+                "schemaVersion": SCHEMA_VERSION,
+                "version": version,
+                "configuration": config::API_VERSION,
+                "kubernetes": KUBERNETES,
+            })
         )?,
     }
     Ok(Status::Success)

@@ -1,6 +1,8 @@
 //! Creates the client from the kubeconfig that kubectl would use, or from the pod's service account.
 
 mod problem;
+mod proxy;
+mod usable;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,10 @@ use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigEr
 use kube::{Client, Config};
 use thiserror::Error;
 
+use super::context::ContextEntries;
+
 pub(super) use problem::{client_problem, credential_problem, unusable_context};
-use problem::{no_cluster, unusable, unusable_file};
+use problem::{no_cluster, unusable, unusable_entry, unusable_file};
 
 /// Field manager of the fields that trainmesh writes.
 pub(super) const FIELD_MANAGER: &str = "trainmesh";
@@ -43,6 +47,9 @@ pub enum ConnectError {
     /// No kubeconfig was given, and neither the default locations nor the service account provide one.
     #[error("{}", no_cluster(.0))]
     Infer(Box<InferConfigError>),
+    /// An entry of the kubeconfig cannot be used.
+    #[error("{0}")]
+    Entry(String),
     /// The client cannot be built from the configuration.
     #[error("could not create a client from the cluster's configuration")]
     Client(#[source] Box<kube::Error>),
@@ -69,9 +76,31 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         },
     };
     complete_address(&mut config);
+    let entries = ContextEntries::read(kubeconfig, context);
+    if let Some(problem) = usable::problem(&config, &entries) {
+        return Err(ConnectError::Entry(unusable_entry(&problem, kubeconfig, &entries)));
+    }
+    // The proxy of a cluster counts for all of its requests.
+    if config.proxy_url.is_some() && proxy::is_direct(&config.cluster_url) && !entries.has_proxy() {
+        config.proxy_url = None;
+    }
+    // As in kubectl, an empty CA is none.
+    if !entries.has_authority() {
+        config.root_cert = config.root_cert.filter(|certificates| !certificates.is_empty());
+    }
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
+}
+
+/// Returns the address of the apiserver for people, without the user and password that a URL may contain.
+pub(super) fn address(config: &Config) -> String {
+    let url = config.cluster_url.to_string();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", &url));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{separator}{host}{}", path.trim_end_matches('/'))
 }
 
 /// Reads the kubeconfig that kubectl would use.

@@ -25,6 +25,7 @@ pub(super) struct ContextEntries {
     user_name: Option<String>,
     cluster: Cluster,
     user: AuthInfo,
+    has_user: bool,
 }
 
 impl ContextEntries {
@@ -44,6 +45,7 @@ impl ContextEntries {
         Self {
             context: Some(name),
             cluster_name: Some(named.cluster),
+            has_user: user.is_some(),
             user_name: named.user,
             cluster: cluster.and_then(|known| known.cluster).unwrap_or_default(),
             user: user.and_then(|known| known.auth_info).unwrap_or_default(),
@@ -65,9 +67,19 @@ impl ContextEntries {
         self.user_name.as_ref().map_or_else(|| "the user".to_owned(), |name| format!("user {name}"))
     }
 
+    /// Returns the name of the user, if it does not exist.
+    pub(super) fn missing_user(&self) -> Option<&str> {
+        self.user_name.as_deref().filter(|name| !self.has_user && !name.is_empty())
+    }
+
+    /// Returns true if the user has an authentication provider.
+    pub(super) fn has_auth_provider(&self) -> bool {
+        self.user.auth_provider.is_some()
+    }
+
     /// Returns the program of the user's credential plugin.
     pub(super) fn plugin(&self) -> Option<&str> {
-        self.user.exec.as_ref()?.command.as_deref()
+        self.user.exec.as_ref()?.command.as_deref().filter(|command| !command.is_empty())
     }
 
     /// Returns true if the cluster names a proxy.

@@ -1,23 +1,27 @@
 //! Reads the objects of a diagnosis, with the permissions of the calling user.
 //!
 //! Pages are reduced to a snapshot as they arrive, because the pods of a large cluster do not fit into memory. Kinds that
-//! are not installed are skipped; those that the user may not read are returned by name.
+//! are not installed are skipped; those that the user may not read, or whose request fails, are returned by name.
 
 mod logs;
 mod nodes;
 mod ras;
 mod scan;
 
+use std::collections::BTreeMap;
+
 use futures::TryStreamExt as _;
-use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, Service};
 use kube::api::{ApiResource, ListParams};
 use kube::core::{GroupVersionKind, ObjectList, Request};
 use kube::{Client, Resource as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::list::paginate;
+use super::paged::read_list;
 use super::request::RequestError;
+use super::{failure, live};
 use trainmesh_core::config::Termination;
 use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, SnapshotError};
 use trainmesh_core::workload::KINDS;
@@ -88,6 +92,8 @@ pub struct ReadSnapshot {
     pub snapshot: ClusterSnapshot,
     /// Resources that the user may not list.
     pub forbidden: Vec<String>,
+    /// Resources that could not be listed for another reason, by this reason.
+    pub failed: BTreeMap<String, Vec<String>>,
 }
 
 struct Reader<'a> {
@@ -114,6 +120,7 @@ pub async fn read_snapshot(
     settings: Termination,
 ) -> Result<ReadSnapshot, ReadError> {
     let mut reader = Reader::with_pods(client, namespace, settings).await?;
+    reader.read_namespaces().await?;
     reader.list(&ApiResource::erase::<Event>(&()), true, None).await?;
     reader.list(&ApiResource::erase::<Node>(&()), false, Some(ObjectKind::Node)).await?;
     reader.list(&ApiResource::erase::<Service>(&()), true, Some(ObjectKind::Service)).await?;
@@ -145,10 +152,32 @@ impl<'a> Reader<'a> {
         namespace: Option<&'a str>,
         settings: Termination,
     ) -> Result<Self, ReadError> {
-        let read = ReadSnapshot { snapshot: ClusterSnapshot::new(settings), forbidden: Vec::new() };
+        let read =
+            ReadSnapshot { snapshot: ClusterSnapshot::new(settings), forbidden: Vec::new(), failed: BTreeMap::new() };
         let mut reader = Self { client, namespace, read };
         reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
         Ok(reader)
+    }
+
+    /// Reads the namespaces, whose labels only select the fix of a finding: without permission, it names all causes.
+    async fn read_namespaces(&mut self) -> Result<(), ReadError> {
+        let snapshot = &mut self.read.snapshot;
+        if let Some(name) = self.namespace {
+            if let Ok(Some(found)) = live::namespace(self.client, name).await {
+                let metadata = json!({"name": name, "labels": found.labels});
+                snapshot.add(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}), "")?;
+            }
+            return Ok(());
+        }
+        let add = |mut object: Value| {
+            set_type(&mut object, &Namespace::api_version(&()), &Namespace::kind(&()));
+            Ok(snapshot.add_one(&object, "")?)
+        };
+        let path = Namespace::url_path(&(), None);
+        match read_list(self.client, &path, "list namespaces", ListParams::default(), add).await {
+            Err(ReadError::Request(_)) => Ok(()),
+            result => result,
+        }
     }
 
     /// Lists the objects of all kinds of workloads that have pods to diagnose.
@@ -209,6 +238,14 @@ impl<'a> Reader<'a> {
                     // Several groups have the same resource.
                     if !self.read.forbidden.contains(&resource.plural) {
                         self.read.forbidden.push(resource.plural.clone());
+                    }
+                    return Ok(true);
+                }
+                // Findings about the objects that could be read are still right: the kind does not count as complete.
+                Err(error) if !failure::is_general(&error) && complete != Some(ObjectKind::Pod) => {
+                    let resources = self.read.failed.entry(failure::brief_cause(&error)).or_default();
+                    if !resources.contains(&resource.plural) {
+                        resources.push(resource.plural.clone());
                     }
                     return Ok(true);
                 }

@@ -1,7 +1,7 @@
 //! Collects the facts that `doctor` evaluates, with the permissions of the calling user.
 //!
-//! A forbidden request is not an error: the fact is recorded as not readable. Any other failure is returned, because
-//! findings from incomplete facts would be unreliable.
+//! A request that is forbidden or fails is not an error: the fact is recorded as not read, so that one part of the apiserver that
+//! does not work leaves the other checks. Errors are only those that concern every request.
 
 mod certificate;
 mod exec_policy;
@@ -15,6 +15,7 @@ mod pod_security;
 mod webhooks;
 
 use std::collections::BTreeMap;
+use std::future::ready;
 
 use futures::try_join;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
@@ -26,7 +27,7 @@ use kube::{Api, Client, ResourceExt as _};
 use super::list::{list, list_metadata};
 use super::request::{RequestError, find, send};
 use super::secret::Secrets;
-use super::{clock, config_map};
+use super::{clock, config_map, failure};
 use trainmesh_core::config::{ConfigUpdate, Configuration};
 use trainmesh_core::doctor::{self, FieldProbe, InstallationFacts, PodNetwork, Readable, Version};
 use trainmesh_core::objects::{LEASE, SERVICE, service_host};
@@ -37,10 +38,14 @@ type LabelsByNamespace = BTreeMap<String, BTreeMap<String, String>>;
 /// Collects the facts about an installation.
 pub async fn collect_facts(client: &Client, installation: &Installation) -> Result<InstallationFacts, RequestError> {
     let namespace = installation.namespace();
-    // Requested first and alone: it needs no permission, so a failure means that the cluster is unreachable.
-    let version = version(client).await?;
-    let now = clock::now(client).await?;
-    let mut servers = installed::servers(client, namespace).await?;
+    // Requested first and alone: it needs no permission, so a failure means that the cluster is unreachable, unless an apiserver
+    // responds that it is overloaded or not ready.
+    let version = match version(client).await {
+        Err(error) if !error.is_forbidden() && !failure::is_temporary(&error) => return Err(error),
+        result => readable(ready(result)).await?,
+    };
+    let now = readable(clock::now(client)).await?;
+    let (mut servers, deployments) = installed::servers(client, namespace).await?;
     let secrets = Secrets::new(client.clone(), namespace);
     let (webhook_configurations, certificate, endpoints, lease) = try_join!(
         readable(webhook_configurations(client)),
@@ -77,9 +82,9 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
     };
     let mesh = readable(mesh::read(client, &opted_in)).await?;
     let validating_webhooks = readable(webhooks::validating(client)).await?;
-    let field_probe = match namespaces.known() {
-        Some(all) => webhooks::probe_fields(client, &version, configurations, all, installation).await,
-        None => FieldProbe::default(),
+    let field_probe = match (namespaces.known(), version.known()) {
+        (Some(all), Some(version)) => webhooks::probe_fields(client, version, configurations, all, installation).await,
+        _ => FieldProbe::default(),
     };
     let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
     let unused_permissions = doctor::unused_permissions(&effective, &servers);
@@ -87,11 +92,13 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
     let host = service_host(SERVICE, namespace);
     Ok(InstallationFacts {
         installation: installation.clone(),
-        now,
         version,
         servers,
-        certificate: certificate
-            .map(|secret| certificate::certificate_status(secret.as_ref(), configurations, &host, now)),
+        deployments,
+        certificate: now.as_ref().and_then(|now| {
+            certificate.map(|secret| certificate::certificate_status(secret.as_ref(), configurations, &host, *now))
+        }),
+        now,
         webhook_configurations,
         validating_webhooks,
         field_probe,
@@ -111,11 +118,15 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
     })
 }
 
-/// Returns the response, or [`Readable::Forbidden`] if the apiserver forbids the request.
+/// Returns the response, or why there is none. Returns an error if every request would fail like this one.
 async fn readable<T>(request: impl Future<Output = Result<T, RequestError>>) -> Result<Readable<T>, RequestError> {
     match request.await {
         Ok(response) => Ok(Readable::Known(response)),
-        Err(error) => error.forbidden_step().map(Readable::Forbidden),
+        Err(error) if failure::is_general(&error) => Err(error),
+        Err(error) => Ok(match error.forbidden_step() {
+            Ok(step) => Readable::Forbidden(step),
+            Err(error) => Readable::Failed(failure::brief(&error)),
+        }),
     }
 }
 

@@ -2,7 +2,8 @@
 //! device classes, the network resources injector, and the pins of running gangs.
 //!
 //! Objects are reduced on arrival and published as one immutable [`ClusterFacts`], swapped as a whole. What is not
-//! readable stays unknown, and fabrics work without it. No watch is open while fabrics are disabled.
+//! readable stays unknown, and fabrics work without it. While fabrics are disabled, only the pins are watched, for gang modes,
+//! and while these are disabled, too, nothing is.
 
 mod claims;
 mod partial_object;
@@ -51,6 +52,13 @@ pub struct WatchedObjects {
     claims: bool,
 }
 
+/// Facts that are watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WatchedFacts {
+    /// `None` if fabrics are disabled: then only the pins are watched.
+    fabric: Option<WatchedObjects>,
+}
+
 impl FactCache {
     /// Creates an empty cache; [`Self::run`] fills it.
     #[must_use]
@@ -75,10 +83,12 @@ impl FactCache {
     pub async fn run(&self, settings: Arc<Settings>, stop: CancellationToken) {
         let mut configured = settings.subscribe();
         while !stop.is_cancelled() {
-            let watched = watched_objects(&settings);
-            let updates = watched.as_ref().map(|watched| sources::updates(&self.client, &self.namespace, watched));
+            let watched = watched_facts(&settings);
+            let updates = watched
+                .as_ref()
+                .map(|watched| sources::updates(&self.client, &self.namespace, watched.fabric.as_ref()));
             let mut updates = updates.unwrap_or_default();
-            self.facts.store(Arc::new(initial_facts(watched.as_ref())));
+            self.facts.store(Arc::new(initial_facts(watched.as_ref().and_then(|watched| watched.fabric.as_ref()))));
             let timeout = Instant::now() + FIRST_LIST_TIMEOUT;
             loop {
                 if settings.active().is_some() && self.facts.load().claims.is_listed() {
@@ -88,7 +98,7 @@ impl FactCache {
                     biased;
                     () = stop.cancelled() => break,
                     changed = configured.changed() => {
-                        if changed.is_err() || watched_objects(&settings) != watched {
+                        if changed.is_err() || watched_facts(&settings) != watched {
                             break;
                         }
                     }
@@ -116,10 +126,11 @@ fn initial_facts(watched: Option<&WatchedObjects>) -> ClusterFacts {
     ClusterFacts { claims, ..ClusterFacts::default() }
 }
 
-/// Returns the objects to watch; `None` if fabrics are disabled or nothing is configured yet.
-fn watched_objects(settings: &Settings) -> Option<WatchedObjects> {
+/// Returns what to watch; `None` if fabrics and gangs are disabled or nothing is configured yet.
+fn watched_facts(settings: &Settings) -> Option<WatchedFacts> {
     let active = settings.active()?;
-    WatchedObjects::new(&active.config.fabric)
+    let fabric = WatchedObjects::new(&active.config.fabric);
+    (fabric.is_some() || active.config.gang.enabled).then_some(WatchedFacts { fabric })
 }
 
 impl WatchedObjects {

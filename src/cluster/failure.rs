@@ -13,11 +13,11 @@ use kube::client::AuthError;
 use kube::config::KubeConfigOptions;
 use kube::core::Status;
 
-use super::client::{self, client_problem, credential_problem, unusable_context};
+use super::client::{self, address, client_problem, credential_problem, unusable_context};
 use super::context::ContextEntries;
 use super::diagnosis::ReadError;
 use super::live::LiveError;
-use super::request::RequestError;
+use super::request::{RequestError, TIMEOUT};
 
 /// Maximum length of a message of the apiserver, in characters.
 const MAX_MESSAGE: usize = 2_000;
@@ -41,11 +41,14 @@ pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> S
     let server = apiserver(context, &entries).await;
     if let Some(page) = chain.iter().find(|cause| is_web_page(**cause)) {
         return match api_status(*page) {
-            Some(Status { code, .. }) if is_temporary(*code) => {
+            Some(Status { code, .. }) if is_temporary_code(*code) => {
                 format!("{server} responds with a web page of status {code}, as of a proxy: try again later")
             }
             _ => format!("{server} is no apiserver: check the server of the context, with its path"),
         };
+    }
+    if let Some(step) = connection::timed_out_step(&chain) {
+        return format!("could not {step} at {server}: no response within {TIMEOUT:?}");
     }
     if let Some(cause) = connection::cause(&chain, &entries) {
         return format!("cannot reach {server}: {cause}");
@@ -62,6 +65,37 @@ pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> S
         _ => messages.insert(0, server),
     }
     messages.join(": ")
+}
+
+/// Describes a failed request without the server, for reports about many of them.
+#[must_use]
+pub fn brief(error: &RequestError) -> String {
+    format!("could not {}: {}", error.step(), brief_cause(error))
+}
+
+/// Describes the cause of a failed request.
+#[must_use]
+pub fn brief_cause(error: &RequestError) -> String {
+    let chain = chain(error);
+    if let Some(cause) = connection::cause(&chain, &ContextEntries::default()) {
+        return cause;
+    }
+    let step = format!("could not {}", error.step());
+    let cause =
+        |message: &String| message.strip_prefix(&step).unwrap_or(message).trim_start_matches([':', ' ']).to_owned();
+    let mut causes: Vec<String> = messages(&chain).iter().map(cause).filter(|cause| !cause.is_empty()).collect();
+    let status = chain.iter().find_map(|cause| api_status(*cause)).map(|status| format!("status {}", status.code));
+    causes.extend(status.filter(|status| causes.last() != Some(status)));
+    causes.join(": ")
+}
+
+/// Returns true if every request would fail like this one: the credentials are not accepted, or the server is no apiserver.
+#[must_use]
+pub fn is_general(error: &RequestError) -> bool {
+    let concerns_all = |cause: &(dyn Error + 'static)| {
+        api_status(cause).is_some_and(|status| status.code == UNAUTHORIZED) || is_web_page(cause)
+    };
+    chain(error).iter().any(|cause| concerns_all(*cause))
 }
 
 /// Returns true if the apiserver forbids the request to the user.
@@ -111,8 +145,15 @@ fn api_status<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
     }
 }
 
-/// Returns true if the request may succeed later.
-fn is_temporary(code: u16) -> bool {
+/// Returns true if the apiserver responds that the request may succeed later.
+#[must_use]
+pub fn is_temporary(error: &(dyn Error + 'static)) -> bool {
+    let fails = |cause: &(dyn Error + 'static)| api_status(cause).is_some_and(|status| is_temporary_code(status.code));
+    chain(error).iter().any(|cause| fails(*cause) && !is_web_page(*cause))
+}
+
+/// Returns true if a request with this response may succeed later.
+fn is_temporary_code(code: u16) -> bool {
     code == 429 || code >= 500
 }
 
@@ -133,7 +174,7 @@ fn advice(status: &Status, server: &str, entries: &ContextEntries) -> Option<Str
         404 if !names_object(status) => {
             "the server has no such API (404): check the server of the context, with its path".to_owned()
         }
-        code if is_temporary(code) => format!("status {code}: try again later"),
+        code if is_temporary_code(code) => format!("status {code}: try again later"),
         _ => return None,
     })
 }
@@ -146,13 +187,12 @@ fn names_object(status: &Status) -> bool {
 /// Returns the address of the apiserver, and the context that contains it.
 async fn apiserver(context: Option<&str>, entries: &ContextEntries) -> String {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    let address = |config: Config| config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let Ok(config) = client::load(&options).await else {
-        return Config::infer().await.map_or_else(|_| "the apiserver".to_owned(), address);
+        return Config::infer().await.map_or_else(|_| "the apiserver".to_owned(), |config| address(&config));
     };
     match entries.context() {
-        Some(name) => format!("{} (context {name})", address(config)),
-        None => address(config),
+        Some(name) => format!("{} (context {name})", address(&config)),
+        None => address(&config),
     }
 }
 
@@ -178,7 +218,7 @@ fn response(status: &Status) -> String {
     let message: String = status.message.trim().chars().take(MAX_MESSAGE).collect();
     match status.code {
         404 if !names_object(status) => String::new(),
-        code if message.is_empty() && !is_temporary(code) => format!("status {code}"),
+        code if message.is_empty() && !is_temporary_code(code) => format!("status {code}"),
         _ => message,
     }
 }

@@ -5,12 +5,13 @@ pub mod announced;
 pub(crate) mod groups;
 pub(crate) mod workloads;
 
-use kube::Client;
-use kube::api::ApiResource;
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
+use kube::{Api, Client};
 
 use super::request::{RequestError, send};
 use trainmesh_core::gang::object::GroupApi;
+use trainmesh_core::keys;
 
 /// Returns the APIs that the cluster serves, at most one version of each group.
 pub(crate) async fn served_apis(client: &Client) -> Result<Vec<GroupApi>, RequestError> {
@@ -36,7 +37,23 @@ pub(crate) async fn served_apis(client: &Client) -> Result<Vec<GroupApi>, Reques
     Ok(served)
 }
 
-fn resource(api: GroupApi) -> ApiResource {
+/// Returns true if an object of `apis` exists that the controller created. What it may not read does not count.
+pub(crate) async fn any_own(client: &Client, apis: &[GroupApi]) -> Result<bool, RequestError> {
+    let one = ListParams::default().labels(&format!("{}=true", keys::MANAGED)).limit(1);
+    for api in apis {
+        let step = format!("list the PodGroups of {}", api.api_version());
+        let groups: Api<DynamicObject> = Api::all_with(client.clone(), &resource(*api));
+        match send(&step, groups.list_metadata(&one)).await {
+            Ok(found) if !found.items.is_empty() => return Ok(true),
+            Ok(_) => {}
+            Err(error) if error.is_forbidden() || error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+pub(super) fn resource(api: GroupApi) -> ApiResource {
     let kind = GroupVersionKind::gvk(api.group(), api.version(), GroupApi::KIND);
     ApiResource::from_gvk_with_plural(&kind, GroupApi::PLURAL)
 }

@@ -78,8 +78,8 @@ pub enum LeadershipLost {
 /// An apiserver call that failed.
 #[derive(Debug, Error)]
 enum CallError {
-    #[error("the apiserver rejected the request")]
-    Rejected(#[source] Box<kube::Error>),
+    #[error("the request failed")]
+    Failed(#[source] Box<kube::Error>),
     #[error("no response within {0:?}")]
     TimedOut(Duration),
     #[error("the lease was modified concurrently")]
@@ -266,7 +266,7 @@ impl Candidate {
         } else {
             let created = self.call(self.api.create(&params, &claimed)).await.map_err(|error| match error {
                 // Creating a lease depends on nothing but its namespace.
-                CallError::Rejected(error) if is_missing(&error) => CallError::NoNamespace(self.namespace.clone()),
+                CallError::Failed(error) if is_missing(&error) => CallError::NoNamespace(self.namespace.clone()),
                 other => other,
             });
             self.namespace_missing.store(matches!(created, Err(CallError::NoNamespace(_))), Ordering::Relaxed);
@@ -275,7 +275,7 @@ impl Candidate {
         // After an error the write may have succeeded nevertheless: read the lease again before the next write.
         self.lease = None;
         self.lease = Some(written.map_err(|error| match error {
-            CallError::Rejected(error) if is_conflict(&error) => CallError::Conflict,
+            CallError::Failed(error) if is_conflict(&error) => CallError::Conflict,
             other => other,
         })?);
         self.renewed = sent;
@@ -291,7 +291,7 @@ impl Candidate {
         let limit = self.timing.renew_deadline / 2;
         match tokio::time::timeout(limit, call).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(CallError::Rejected(Box::new(error))),
+            Ok(Err(error)) => Err(CallError::Failed(Box::new(error))),
             Err(_) => Err(CallError::TimedOut(limit)),
         }
     }

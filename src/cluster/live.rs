@@ -12,6 +12,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::request::{RequestError, find, send};
+use trainmesh_core::gang::WorkloadKey;
+use trainmesh_core::gang::object::GroupApi;
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
 use trainmesh_core::preview::{LiveNamespace, without_owners};
 use trainmesh_core::scope;
@@ -31,14 +33,14 @@ pub enum LiveError {
     /// The request failed, or there was no response in time.
     #[error(transparent)]
     Bounded(#[from] RequestError),
-    /// The pod is larger than the limit.
-    #[error("the pod is larger than the limit of 4 MiB")]
-    TooLarge,
+    /// The object is larger than the limit.
+    #[error("could not {0}: it is larger than the limit of 4 MiB")]
+    TooLarge(String),
 }
 
-/// Maximum length of the JSON text of a pod, in bytes. The apiserver accepts requests of 3 MiB and adds status and
+/// Maximum length of the JSON text of an object, in bytes. The apiserver accepts requests of 3 MiB and adds status and
 /// managed fields.
-const MAX_POD: usize = 4 << 20;
+const MAX_OBJECT: usize = 4 << 20;
 
 /// Returns namespace `name`; `None` if it does not exist.
 pub async fn namespace(client: &Client, name: &str) -> Result<Option<LiveNamespace>, LiveError> {
@@ -52,25 +54,36 @@ pub async fn namespace(client: &Client, name: &str) -> Result<Option<LiveNamespa
 
 /// Returns the pod `name`; `None` if it does not exist.
 pub async fn pod(client: &Client, namespace: &str, name: &str) -> Result<Option<Value>, LiveError> {
-    let step = || format!("read pod {namespace}/{name}");
-    let request = Request::new(Pod::url_path(&(), Some(namespace))).get(name, &GetParams::default());
-    let request = request.map_err(|error| failed(step)(kube::Error::BuildRequest(error)))?;
-    match find(&step(), client.request_text(request)).await? {
-        None => Ok(None),
-        Some(text) if text.len() > MAX_POD => Err(LiveError::TooLarge),
-        Some(text) => {
-            let pod = serde_json::from_str(&text);
-            pod.map(Some).map_err(|error| failed(step)(kube::Error::SerdeError(error)))
-        }
-    }
+    object(client, &ApiResource::erase::<Pod>(&()), namespace, name).await
+}
+
+/// Returns the workload that `key` identifies; `None` if it does not exist.
+pub async fn workload(client: &Client, key: &WorkloadKey) -> Result<Option<Value>, LiveError> {
+    let kind = GroupVersionKind::gvk(key.group, key.version, key.kind);
+    object(client, &ApiResource::from_gvk_with_plural(&kind, key.resource), &key.namespace, &key.name).await
+}
+
+/// Returns the `PodGroup` of `api`; `None` if it does not exist, or if the cluster does not serve the API.
+pub async fn pod_group(
+    client: &Client,
+    api: GroupApi,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Value>, LiveError> {
+    object(client, &super::gang::resource(api), namespace, name).await
+}
+
+/// Returns the `MutatingWebhookConfiguration` of trainmesh; `None` if it does not exist.
+pub async fn webhook_configuration(client: &Client) -> Result<Option<MutatingWebhookConfiguration>, LiveError> {
+    let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    let step = format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
+    Ok(find(&step, api.get(WEBHOOK_CONFIGURATION)).await?)
 }
 
 /// Returns the namespace that trainmesh is installed in: that of the Service in its `MutatingWebhookConfiguration`.
 /// `None` if the object does not exist or refers to a URL.
 pub async fn installation_namespace(client: &Client) -> Result<Option<String>, LiveError> {
-    let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    let step = format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
-    let found = find(&step, api.get(WEBHOOK_CONFIGURATION)).await?;
+    let found = webhook_configuration(client).await?;
     let webhooks = found.and_then(|found| found.webhooks).unwrap_or_default();
     Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
 }
@@ -121,6 +134,27 @@ async fn create_dry(client: &Client, namespace: &str, pod: &Value) -> Result<Val
     let parameters = PostParams { dry_run: true, ..PostParams::default() };
     let created = send(&step, api.create(&parameters, &object)).await?;
     Ok(serde_json::to_value(created).unwrap_or_default())
+}
+
+/// Returns the object; `None` if it does not exist.
+async fn object(
+    client: &Client,
+    resource: &ApiResource,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Value>, LiveError> {
+    let kind = if resource.kind == "Pod" { "pod" } else { resource.kind.as_str() };
+    let step = || format!("read {kind} {namespace}/{name}");
+    let request = Request::new(DynamicObject::url_path(resource, Some(namespace))).get(name, &GetParams::default());
+    let request = request.map_err(|error| failed(step)(kube::Error::BuildRequest(error)))?;
+    match find(&step(), client.request_text(request)).await? {
+        None => Ok(None),
+        Some(text) if text.len() > MAX_OBJECT => Err(LiveError::TooLarge(step())),
+        Some(text) => {
+            let object = serde_json::from_str(&text);
+            object.map(Some).map_err(|error| failed(step)(kube::Error::SerdeError(error)))
+        }
+    }
 }
 
 fn failed(step: impl FnOnce() -> String) -> impl FnOnce(kube::Error) -> LiveError {

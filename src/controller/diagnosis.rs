@@ -280,7 +280,7 @@ fn reference(namespace: &str, target: &PublishedFinding) -> ObjectReference {
 fn note(found: &Diagnosis) -> String {
     let (workload, message) = (&found.workload, &found.finding.message);
     let recovery = format!("recovers by itself: {} ({})", found.recovery.recovers().name(), found.recovery.reason());
-    let fix = found.finding.fix.unwrap_or_default();
+    let fix = found.fix().unwrap_or_default();
     printable(&format!("{workload}: {message}; {recovery}. {fix}"), MAX_NOTE_BYTES)
 }
 

@@ -100,7 +100,7 @@ impl MixedGangDetector {
     /// Returns the assignments of active gangs by namespace.
     fn assignments(&self) -> BTreeMap<String, GangAssignments> {
         let enabled = self.settings.active().is_some_and(|active| active.config.fabric.enabled);
-        let active = if enabled { self.gangs.active_pods().unwrap_or_default() } else { BTreeMap::new() };
+        let active = if enabled { self.gangs.assigned_pods().unwrap_or_default() } else { BTreeMap::new() };
         let mut namespaces: BTreeMap<String, GangAssignments> = BTreeMap::new();
         for (gang, pods) in active {
             let assignments = pods.into_iter().map(|pod| pod.assignment).collect();

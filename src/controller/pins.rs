@@ -1,20 +1,23 @@
-//! Publishes the fabric assignments of active gangs to the webhook.
+//! Publishes the fabric assignments and the modes of active gangs to the webhook.
 //!
 //! Only the leader writes, and only on top of the version it has read. It also keeps the previous configuration,
 //! because a pod may be observed only after the configuration that assigned its fabric was replaced.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::sleep;
+use tokio::time::{sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
+use super::retained::RetainedGangs;
 use crate::cluster::fabric::pins::{PinStore, StoredPins};
 use crate::cluster::request::RequestError;
 use crate::reload::{Active, Settings};
 use crate::telemetry::Metrics;
 use trainmesh_core::error::chain;
+use trainmesh_core::gang::GangId;
 use trainmesh_core::gang::pins::Dropped;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 
@@ -44,13 +47,23 @@ pub(super) struct PinWriter {
     configured: Vec<Arc<Active>>,
     /// The stored pins; `None` if another version may have been written since.
     stored: Option<StoredPins>,
-    dropped: Dropped,
+    retained: RetainedGangs,
+    unpinned: Unpinned,
+}
+
+/// Pins that were dropped because a limit was reached.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Unpinned {
+    fabric: Dropped,
+    /// Number of gangs whose modes were dropped.
+    modes: usize,
 }
 
 impl PinWriter {
     pub(super) fn new(store: PinStore, settings: Arc<Settings>, gangs: Arc<Gangs>, metrics: Arc<Metrics>) -> Self {
-        let (configured, stored, dropped) = (Vec::new(), None, Dropped::default());
-        Self { store, settings, gangs, metrics, configured, stored, dropped }
+        let (configured, stored) = (Vec::new(), None);
+        let (retained, unpinned) = (RetainedGangs::default(), Unpinned::default());
+        Self { store, settings, gangs, metrics, configured, stored, retained, unpinned }
     }
 
     /// Maintains the pins until `stop`.
@@ -72,12 +85,14 @@ impl PinWriter {
             if retry {
                 continue;
             }
+            let removal = self.retained.next_removal();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 () = gangs.changed() => {}
                 // The sender outlives all receivers.
                 _ = updates.changed() => {}
+                () = wait_until(removal) => {}
             }
         }
     }
@@ -89,48 +104,68 @@ impl PinWriter {
             self.configured.insert(0, Arc::clone(&active));
             self.configured.truncate(2);
         }
-        let active_pods = if active.config.fabric.enabled { self.gangs.active_pods() } else { None };
-        let Some(active_pods) = active_pods else { return Ok(SyncOutcome::Unchanged) };
+        let (fabric, gang) = (&active.config.fabric, &active.config.gang);
+        if !fabric.enabled && !gang.enabled {
+            self.retained = RetainedGangs::default();
+            return Ok(SyncOutcome::Unchanged);
+        }
+        // Without a feature, its pins are removed.
+        let assigned = if fabric.enabled { self.gangs.assigned_pods() } else { Some(BTreeMap::new()) };
+        let scheduled = if gang.enabled { self.gangs.scheduled_pods(gang.default) } else { Some(BTreeMap::new()) };
+        let (Some(assigned), Some(scheduled)) = (assigned, scheduled) else { return Ok(SyncOutcome::Unchanged) };
         if self.stored.is_none() {
             self.stored = self.store.read().await?;
         }
         let Some(stored) = &self.stored else {
-            if active_pods.is_empty() {
+            if assigned.is_empty() && scheduled.is_empty() {
                 return Ok(SyncOutcome::Unchanged);
             }
             tracing::warn!(
-                "ConfigMap {FABRIC_CONFIG_MAP} does not exist: pods of one gang can get different fabric settings when a profile changes; upgrade the Helm release, which creates it"
+                "ConfigMap {FABRIC_CONFIG_MAP} does not exist: pods of one gang can get different fabric settings or keys when a profile or gang mode changes; upgrade the Helm release, which creates it"
             );
             return Ok(SyncOutcome::Unchanged);
         };
         let profiles: Vec<_> = self.configured.iter().map(|active| &active.config.fabric.profiles).collect();
-        let (next, dropped) = stored.pins.reconcile(&active_pods, &profiles);
-        if dropped != self.dropped {
-            let Dropped { gangs, bodies, namespace } = &dropped;
-            self.metrics.fabric.set_unpinned(*gangs, *bodies);
+        let (next, fabric) = stored.pins.reconcile(&assigned, &profiles);
+        self.retained.update(&stored.modes, &scheduled, Instant::now());
+        let is_retained = |id: &GangId| gang.enabled && self.retained.contains(id);
+        let (next_modes, modes) = stored.modes.reconcile(&scheduled, is_retained);
+        let unpinned = Unpinned { fabric, modes };
+        if unpinned != self.unpinned {
+            let Dropped { gangs, bodies, namespace } = &unpinned.fabric;
+            self.metrics.fabric.set_unpinned(*gangs, *bodies, modes);
             // The metric follows every change. The log does not, because any user who creates pods could flood it.
-            let complete = |dropped: &Dropped| *dropped == Dropped::default();
-            match (complete(&self.dropped), complete(&dropped)) {
+            let complete = |unpinned: &Unpinned| *unpinned == Unpinned::default();
+            match (complete(&self.unpinned), complete(&unpinned)) {
                 (false, true) => tracing::info!("all gangs are pinned again"),
                 (true, false) => tracing::warn!(
                     gangs,
                     profiles = bodies,
+                    modes,
                     namespace,
                     "too many gangs or profiles: the youngest gangs are not pinned"
                 ),
                 _ => {}
             }
-            self.dropped = dropped;
+            self.unpinned = unpinned;
         }
-        if next == stored.pins {
+        if next == stored.pins && next_modes == stored.modes {
             return Ok(SyncOutcome::Unchanged);
         }
-        let written = self.store.write(stored, &next).await;
+        let written = self.store.write(stored, &next, &next_modes).await;
         // The new resourceVersion is not known.
         self.stored = None;
         Ok(match written? {
             WriteOutcome::Written => SyncOutcome::Written,
             WriteOutcome::Conflict => SyncOutcome::Conflict,
         })
+    }
+}
+
+/// Waits until `time`; forever if there is none.
+async fn wait_until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }

@@ -21,7 +21,7 @@ pub(super) async fn publish(
     loop {
         let rejected = updates.borrow_and_update().clone();
         if let Some(rejected) = rejected {
-            let note = format!("{rejected}\nthe active configuration is kept");
+            let note = rejected.note();
             let object = config_map::reference(&client, &namespace).await;
             publisher.publish(&object, FindingCode::ConfigRejected, note).await;
         }

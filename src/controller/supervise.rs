@@ -36,12 +36,12 @@ pub(super) async fn supervise(context: Arc<Context>) {
 }
 
 /// Returns the pods to watch: those that the configured selector matches, and those that the webhook has labeled
-/// because of their sidecars, fabric, gang or refused rules. Empty if there is no configuration, or if both features are disabled.
+/// because of their sidecars, fabric, gang or refused rules. Empty if there is no configuration, or if all features are disabled.
 fn selections(settings: &Settings) -> Vec<Selection> {
     let Some(active) = settings.active() else { return Vec::new() };
-    let (termination, fabric) = (&active.config.termination, &active.config.fabric);
+    let (termination, fabric, gang) = (&active.config.termination, &active.config.fabric, &active.config.gang);
     let configured = termination.enabled.then(|| Selection::Configured(termination.pod_selector.as_str().to_owned()));
-    let managed = (termination.enabled || fabric.enabled).then_some(Selection::Managed);
+    let managed = (termination.enabled || fabric.enabled || gang.enabled).then_some(Selection::Managed);
     configured.into_iter().chain(managed).collect()
 }
 

@@ -3,6 +3,10 @@
 //! It needs neither a lease nor the controller's history. The user names the namespace, so its opt-in is not required;
 //! the opt-out of a pod is respected.
 
+mod blocked;
+#[cfg(test)]
+mod tests;
+
 use std::pin::pin;
 use std::time::Duration;
 
@@ -19,16 +23,17 @@ use crate::cluster::list::paginate;
 use crate::cluster::request::RequestError;
 use trainmesh_core::config::Termination;
 use trainmesh_core::lifecycle::{
-    Attempt, ContainerState, Decision, DecisionInput, History, PodFacts, PodFindingCode, Role, SidecarCatalog,
-    SkipReason, TerminationTarget, WaitReason, decide,
+    Attempt, Completion, ContainerState, Decision, DecisionInput, History, PodFacts, PodFindingCode, PodOverview, Role,
+    SidecarCatalog, SkipReason, TerminationTarget, WaitReason, decide,
 };
-use trainmesh_core::pod::ContainerKind;
 use trainmesh_core::scope::Mode;
 
 /// Interval at which a pod is read while its sidecars terminate.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Time limit for one pod, sufficient for all termination methods.
 const POD_TIMEOUT: Duration = Duration::from_mins(1);
+/// Documentation to read after the last method has failed.
+const NEXT_STEP: &str = "see docs/termination.md#termination-methods";
 /// Time limit of one read.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -56,6 +61,15 @@ pub struct StuckPod {
     uid: Box<str>,
 }
 
+/// Result of terminating the sidecars of a pod, and what was done before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepOutcome {
+    /// Sidecars that terminated after an attempt.
+    pub terminated: Vec<Box<str>>,
+    /// The result.
+    pub result: SweepResult,
+}
+
 /// Result of terminating the sidecars of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SweepResult {
@@ -63,6 +77,8 @@ pub enum SweepResult {
     Terminated,
     /// No action is needed any more, with the reason.
     NotNeeded(String),
+    /// Only sidecars that cannot be terminated still run, with the reasons: another attempt has the same result.
+    Blocked(String),
     /// The pod is still stuck, with the reason.
     Failed(String),
 }
@@ -108,10 +124,18 @@ impl Sweeper {
     }
 
     /// Terminates the sidecars of `pod` and waits until the pod's status shows it. Fails if the pod cannot be read.
-    pub async fn terminate(&self, pod: &StuckPod) -> Result<SweepResult, Box<kube::Error>> {
+    pub async fn terminate(&self, pod: &StuckPod) -> Result<SweepOutcome, Box<kube::Error>> {
+        let mut terminated = Vec::new();
+        let result = self.attempt(pod, &mut terminated).await?;
+        Ok(SweepOutcome { terminated, result })
+    }
+
+    /// Terminates the sidecars of `pod`. `terminated` gets the names of those that were seen to terminate.
+    async fn attempt(&self, pod: &StuckPod, terminated: &mut Vec<Box<str>>) -> Result<SweepResult, Box<kube::Error>> {
         let api: Api<WatchedPod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let deadline = Instant::now() + POD_TIMEOUT;
         let mut history = History::default();
+        let mut attempted: Vec<Box<str>> = Vec::new();
         let mut last = String::from("no response from the apiserver");
         while Instant::now() < deadline {
             let facts = match timeout(READ_TIMEOUT, api.get_opt(&pod.name)).await {
@@ -120,8 +144,12 @@ impl Sweeper {
                 Ok(Err(error)) => return Err(Box::new(error)),
                 Err(_) => continue,
             };
+            *terminated = attempted.iter().filter(|name| has_terminated(&facts, name)).cloned().collect();
             match self.decide(&facts, &history, Timestamp::now()) {
                 Decision::Terminate { attempt, target } => {
+                    if !attempted.contains(&target.container) {
+                        attempted.push(target.container.clone());
+                    }
                     last = self.perform(&facts, &attempt, &target, &mut history).await;
                 }
                 Decision::Publish(finding) => {
@@ -135,10 +163,15 @@ impl Sweeper {
                         _ => {}
                     }
                 }
-                Decision::Skip(SkipReason::Ended | SkipReason::Finished | SkipReason::NativeProxy) => {
-                    return Ok(SweepResult::Terminated);
+                Decision::Skip(skip) => {
+                    return Ok(match (self.blocked(&facts, skip, Timestamp::now()), skip) {
+                        (Some(reason), _) => SweepResult::Blocked(reason),
+                        (None, SkipReason::Ended | SkipReason::Finished | SkipReason::NativeProxy) => {
+                            SweepResult::Terminated
+                        }
+                        (None, skip) => SweepResult::NotNeeded(skip.text().to_owned()),
+                    });
                 }
-                Decision::Skip(skip) => return Ok(SweepResult::NotNeeded(skip.text().to_owned())),
                 Decision::Wait {
                     reason:
                         WaitReason::Ending
@@ -165,9 +198,11 @@ impl Sweeper {
             action::ContainerRef { namespace: &facts.namespace, pod: &facts.name, container: &target.container };
         let limit = self.settings.attempt_timeout.0;
         let outcome = action::perform(self.client.clone(), container, &attempt.action, limit).await;
-        let summary = format!("{}: {} {}", attempt.method.name(), outcome.result.name(), outcome.detail);
+        let (container, method, result) = (&target.container, attempt.method.name(), outcome.result.text());
+        let detail = if outcome.detail.is_empty() { String::new() } else { format!(": {}", outcome.detail) };
+        let summary = format!("{container}: {method}: {result}{detail}; {NEXT_STEP}");
         history.record(target, attempt, outcome, 0.0, Timestamp::now());
-        summary.trim_end().to_owned()
+        summary
     }
 
     /// Returns the pod of `facts` if it is stuck.
@@ -181,31 +216,49 @@ impl Sweeper {
                 decision => break decision,
             }
         };
-        let reason = match decision {
+        let target = match &decision {
             Decision::Terminate { target: TerminationTarget { role: Role::Proxy, container, .. }, .. } => {
-                format!("the main containers have completed, but proxy {container} is still running")
+                Some(format!("proxy {container} is still running"))
             }
             Decision::Terminate { target: TerminationTarget { role: Role::Sidecar, container, .. }, .. } => {
-                format!("the main containers have completed, but sidecar {container} is still running")
+                Some(format!("sidecar {container} is still running"))
             }
             Decision::Wait { reason: reason @ (WaitReason::HelperStarting | WaitReason::ProxyStarting), .. } => {
-                format!("the main containers have completed, but {}", reason.text())
+                Some(reason.text().to_owned())
             }
+            Decision::Skip(_) => None,
             _ => return None,
         };
-        let main = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
-        let since = main.filter_map(|container| match container.state {
-            ContainerState::Terminated { finished, .. } => finished,
-            _ => None,
-        });
+        let blocked = match decision {
+            Decision::Skip(skip) => Some(self.blocked(facts, skip, now)?),
+            _ => self.describe_blocked(facts, now),
+        };
+        let causes: Vec<String> = target.into_iter().chain(blocked).collect();
+        let reason = format!("the main containers have completed, but {}", causes.join(", and "));
+        let since = match PodOverview::new(facts, &self.settings, &self.catalog).completion {
+            Completion::Completed(since) => since,
+            Completion::Pending => None,
+        };
         Some(StuckPod {
             namespace: facts.namespace.clone(),
             name: facts.name.clone(),
             reason,
-            since: since.max(),
+            since,
             opted_out,
             uid: facts.uid.clone(),
         })
+    }
+
+    /// Returns the sidecars that keep a pod, which is skipped because of `skip`, from completing.
+    fn blocked(&self, facts: &PodFacts, skip: SkipReason, now: Timestamp) -> Option<String> {
+        use SkipReason::{Ambient, Ended, NativeProxy, NothingToEnd, ProxyNeverEnds};
+
+        let is_done = matches!(skip, Ambient | Ended | NativeProxy | NothingToEnd | ProxyNeverEnds);
+        if is_done { self.describe_blocked(facts, now) } else { None }
+    }
+
+    fn describe_blocked(&self, facts: &PodFacts, now: Timestamp) -> Option<String> {
+        blocked::describe(facts, &self.settings, &self.catalog, now)
     }
 
     fn decide(&self, facts: &PodFacts, history: &History, now: Timestamp) -> Decision {
@@ -214,47 +267,8 @@ impl Sweeper {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use trainmesh_core::config::Configuration;
-    use trainmesh_core::pod::Pod;
-
-    /// Checks a pod with these labels and these states of its main container and proxy.
-    #[rstest]
-    #[case::stuck(json!({}), json!({"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
-        Some(("the main containers have completed, but proxy istio-proxy is still running", false)))]
-    #[case::opted_out(json!({"trainmesh.dev/inject": "disabled"}),
-        json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
-        Some(("the main containers have completed, but proxy istio-proxy is still running", true)))]
-    #[case::proxy_cannot_start(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}),
-        json!({"waiting": {"reason": "CrashLoopBackOff"}}), Some(("the main containers have completed, but the proxy is not running yet", false)))]
-    #[case::completed_within_the_stabilization_window(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:59Z"}}),
-        json!({"running": {}}), None)]
-    #[case::running(json!({}), json!({"running": {}}), json!({"running": {}}), None)]
-    #[tokio::test]
-    async fn finds_stuck_pods(
-        #[case] labels: Value,
-        #[case] main: Value,
-        #[case] proxy: Value,
-        #[case] expected: Option<(&str, bool)>,
-    ) {
-        let pod = json!({
-            "metadata": {"namespace": "team-a", "name": "a", "uid": "1", "labels": labels},
-            "spec": {"restartPolicy": "Never", "containers": [{"name": "istio-proxy"}, {"name": "train"}]},
-            "status": {"phase": "Running", "containerStatuses": [
-                {"name": "istio-proxy", "containerID": "c://1", "state": proxy},
-                {"name": "train", "containerID": "c://2", "state": main},
-            ]},
-        });
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
-        let settings = Configuration::embedded().termination;
-        let sweeper = Sweeper::new(Client::try_from(config).unwrap(), settings);
-        let found = sweeper.stuck_pod(&PodFacts::read(Pod::new(&pod)), "2026-01-01T00:00:59.5Z".parse().unwrap());
-        assert_eq!(found.as_ref().map(|found| (found.reason.as_str(), found.opted_out)), expected);
-    }
+/// Returns true if the container of this name has terminated.
+fn has_terminated(facts: &PodFacts, name: &str) -> bool {
+    let named = facts.containers.iter().find(|container| *container.name == *name);
+    named.is_some_and(|container| matches!(container.state, ContainerState::Terminated { .. }))
 }

@@ -3,8 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::source::{STDIN_NAME, Source};
+
 /// Maximum number of files. Their names are held in memory: about 30 MB at 200 bytes each.
 pub(super) const MAX_FILES: usize = 100_000;
+
+const URL: &str = "is a URL: download it, or pipe it to `-f -`";
+const MISSING: &str = "does not exist: check the path";
+const EMPTY_DIRECTORY: &str =
+    "contains no .yaml, .yml or .json file: specify the file, or use -R to include subdirectories";
+const EMPTY_TREE: &str =
+    "contains no .yaml, .yml or .json file, also in its subdirectories, except in hidden and excluded ones";
 
 /// Errors that prevent the inputs from being opened.
 #[derive(Debug, thiserror::Error)]
@@ -16,18 +25,16 @@ pub enum InputError {
     #[error("`-` is specified twice: standard input can only be read once")]
     StdinTwice,
     /// A URL instead of a path.
-    #[error("`{0}` is a URL: download it, or pipe it to `-f -`")]
+    #[error("`{0}` {URL}")]
     Url(String),
     /// The path does not exist.
-    #[error("`{0}` does not exist: check the path")]
+    #[error("`{0}` {MISSING}")]
     Missing(PathBuf),
     /// The directory contains no manifests.
-    #[error("`{0}` contains no .yaml, .yml or .json file: specify the file, or use -R to include subdirectories")]
+    #[error("`{0}` {EMPTY_DIRECTORY}")]
     EmptyDirectory(PathBuf),
     /// The directory and its subdirectories contain no manifests.
-    #[error(
-        "`{0}` and its subdirectories contain no .yaml, .yml or .json file, except in hidden and excluded directories"
-    )]
+    #[error("`{0}` {EMPTY_TREE}")]
     EmptyTree(PathBuf),
     /// Too many files.
     #[error("more than the limit of {MAX_FILES} files, in `{0}`: specify fewer directories")]
@@ -35,18 +42,25 @@ pub enum InputError {
     /// The path cannot be read.
     #[error("cannot read `{0}`")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// The kustomization cannot be rendered.
-    #[error("`{command}` failed: {cause}")]
-    Kustomize {
-        /// Command that renders it.
-        command: String,
-        /// Its error message.
-        cause: String,
-    },
-    /// No program renders kustomizations.
-    #[error("neither kubectl nor kustomize is on the PATH: install one of them, or pipe the manifests to `-f -`")]
-    NoKustomize,
     /// Standard input cannot be read.
     #[error("cannot read standard input")]
     Stdin(#[source] io::Error),
+}
+
+impl InputError {
+    /// Converts the error of one path to a source that cannot be read, so that all other sources are still read. Returns an error of
+    /// the whole input.
+    pub(super) fn into_source(self) -> Result<Source, Self> {
+        let cannot_be_read = |error: io::Error| format!("cannot be read: {error}");
+        let (path, message) = match self {
+            Self::Url(url) => (PathBuf::from(url), URL.to_owned()),
+            Self::Missing(path) => (path, MISSING.to_owned()),
+            Self::EmptyDirectory(path) => (path, EMPTY_DIRECTORY.to_owned()),
+            Self::EmptyTree(path) => (path, EMPTY_TREE.to_owned()),
+            Self::Unreadable(path, error) => (path, cannot_be_read(error)),
+            Self::Stdin(error) => (PathBuf::from(STDIN_NAME), cannot_be_read(error)),
+            Self::None | Self::StdinTwice | Self::TooManyFiles(_) => return Err(self),
+        };
+        Ok(Source::rejected(&path, message))
+    }
 }

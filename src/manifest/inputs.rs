@@ -18,7 +18,7 @@ use super::kustomize;
 use super::kustomize_origins::KustomizeOrigins;
 use super::parallel::{Limits, map_in_order};
 use super::pattern::Pattern;
-use super::source::Source;
+use super::source::{STDIN_NAME, Source};
 
 /// Path that denotes standard input.
 const STDIN: &str = "-";
@@ -43,40 +43,52 @@ impl Inputs {
     ///
     /// A file of a directory that contains no object is skipped, as are hidden subdirectories.
     pub fn open(paths: &[PathBuf], recursive: bool, stdin: impl Read) -> Result<Self, InputError> {
-        Self::open_except(paths, recursive, &[], stdin)
+        Self::find(paths, recursive, &[], stdin, Err)
     }
 
-    /// Like [`Self::open`], without the files and subdirectories of directories that `exclude` matches.
+    /// Like [`Self::open`], without the files and subdirectories of directories that `exclude` matches. A path that cannot be read is
+    /// reported as an invalid document, so that the others are still read.
     pub fn open_except(
         paths: &[PathBuf],
         recursive: bool,
         exclude: &[Pattern],
         stdin: impl Read,
     ) -> Result<Self, InputError> {
+        Self::find(paths, recursive, exclude, stdin, InputError::into_source)
+    }
+
+    /// Finds the sources of `paths`. `rejected` returns the source for a path with an error.
+    fn find(
+        paths: &[PathBuf],
+        recursive: bool,
+        exclude: &[Pattern],
+        stdin: impl Read,
+        rejected: fn(InputError) -> Result<Source, InputError>,
+    ) -> Result<Self, InputError> {
         let mut stdin = Some(stdin);
         let mut sources = Vec::new();
         for path in paths {
             if path.as_os_str() == STDIN {
                 let pipe = stdin.take().ok_or(InputError::StdinTwice)?;
-                sources.push(Source::spool("stdin", pipe).map_err(InputError::Stdin)?);
-            } else {
-                add(&mut sources, path, recursive, exclude)?;
+                sources.push(Source::spool(STDIN_NAME, pipe).map_err(InputError::Stdin).or_else(rejected)?);
+            } else if let Err(error) = add(&mut sources, path, recursive, exclude) {
+                sources.push(rejected(error)?);
             }
         }
         if sources.is_empty() { Err(InputError::None) } else { Ok(Self::new(sources)) }
     }
 
     /// Renders the kustomizations in `directories` with kubectl or kustomize. Objects and errors have the position of the file
-    /// from which they come.
-    pub fn kustomize(directories: &[PathBuf]) -> Result<Self, InputError> {
-        let sources = directories.iter().map(|directory| kustomize::render(directory));
-        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    /// from which they come. A kustomization that cannot be rendered is reported as an invalid document.
+    #[must_use]
+    pub fn kustomize(directories: &[PathBuf]) -> Self {
+        let sources: Vec<Source> = directories.iter().map(|directory| kustomize::render(directory)).collect();
         let origins = iter::zip(&sources, directories).map(|(source, directory)| {
             let source: &Arc<str> = source.name();
             (Arc::clone(source), KustomizeOrigins::read(directory))
         });
         let kustomize = origins.collect();
-        Ok(Self { kustomize, ..Self::new(sources) })
+        Self { kustomize, ..Self::new(sources) }
     }
 
     /// Sets the values that replace placeholders in the text.

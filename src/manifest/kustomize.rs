@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::input_error::InputError;
 use super::source::Source;
 
 /// Commands that render a kustomization, in the order in which they are tried.
@@ -19,28 +18,33 @@ const ENABLE_HELM: &str = "--enable-helm";
 /// End of the header with which kubectl logs an error.
 const LOGGED: &str = "] \"command failed\" err=";
 
-/// Renders the kustomization in `directory`.
-pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
+/// Error if no command exists.
+const NO_COMMAND: &str =
+    "neither kubectl nor kustomize is on the PATH: install one of them, or pipe the manifests to `-f -`";
+
+/// Renders the kustomization in `directory`. The source cannot be read if that fails.
+pub(super) fn render(directory: &Path) -> Source {
     for [program, verb] in COMMANDS {
-        let command = format!("{program} {verb} {}", directory.display());
-        let failed = |cause: String| InputError::Kustomize { command: command.clone(), cause };
+        let failed = |cause: String| {
+            Source::rejected(directory, format!("`{program} {verb} {}` failed: {cause}", directory.display()))
+        };
         let run = Command::new(program).arg(verb).arg(directory).stdin(Stdio::null()).output();
         return match run {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => Err(failed(error.to_string())),
+            Err(error) => failed(error.to_string()),
             Ok(output) if !output.status.success() => {
                 let cause = error_text(&output.stderr);
                 let render = format!("{program} {verb} {ENABLE_HELM} {}", directory.display());
                 let has_charts = cause.contains(ENABLE_HELM);
                 let fix =
                     if has_charts { format!(": run `{render}`, and pipe the result to `-f -`") } else { String::new() };
-                Err(failed(cause + &fix))
+                failed(cause + &fix)
             }
             Ok(output) => Source::spool(&directory.to_string_lossy(), output.stdout.as_slice())
-                .map_err(|error| failed(error.to_string())),
+                .unwrap_or_else(|error| failed(error.to_string())),
         };
     }
-    Err(InputError::NoKustomize)
+    Source::rejected(directory, NO_COMMAND)
 }
 
 /// Returns the messages on standard error in one line, at most [`MAX_ERROR`] bytes. kubectl logs the lines of an error between

@@ -1,14 +1,18 @@
-//! Patterns of `--exclude`, as in gitignore: `*` and `?` within a name, `**` for any number of directories.
+//! Patterns of `--exclude`, as in gitignore: `*`, `?` and `[…]` within a name, `**` for any number of directories.
+
+mod name;
 
 use std::path::{Component, Path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use name::NamePattern;
+
 /// A pattern for paths.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// Patterns of the names of directories, and of the file.
-    names: Vec<String>,
+    names: Vec<NamePattern>,
     /// True if the pattern has no slash: it matches the name of a file or directory at any level.
     any_level: bool,
     /// Text on the command line.
@@ -19,8 +23,6 @@ pub struct Pattern {
 
 /// Maximum length of a pattern in bytes: that of a path in Linux.
 const MAX_LENGTH: usize = 4096;
-/// Matches any number of directories.
-const ANY_DIRECTORIES: &str = "**";
 
 impl Pattern {
     /// Parses a pattern.
@@ -28,9 +30,12 @@ impl Pattern {
         if text.len() > MAX_LENGTH {
             return Err(format!("longer than the limit of {MAX_LENGTH} bytes"));
         }
+        if text.starts_with('!') {
+            return Err("a pattern with ! does not include a file again: leave out less with the others".to_owned());
+        }
         let trimmed = text.trim_end_matches('/');
-        let names: Vec<String> =
-            trimmed.split('/').filter(|name| !name.is_empty() && *name != ".").map(str::to_owned).collect();
+        let names = trimmed.split('/').filter(|name| !name.is_empty() && *name != ".");
+        let names = names.map(NamePattern::parse).collect::<Result<Vec<_>, _>>()?;
         if names.is_empty() {
             return Err("expected a pattern such as vendor or 'charts/**/*.yaml'".to_owned());
         }
@@ -63,7 +68,7 @@ impl Pattern {
             })
             .collect();
         if self.any_level {
-            return names.last().is_some_and(|name| self.names.iter().all(|pattern| matches_name(pattern, name)));
+            return names.last().is_some_and(|name| self.names.iter().all(|pattern| pattern.matches(name)));
         }
         matches_names(&self.names, &names)
     }
@@ -71,45 +76,22 @@ impl Pattern {
 
 /// Returns true if each pattern matches its name. Computes the matches of every start of `patterns` with every start of `names`, so
 /// that the time is bounded by the product of their lengths.
-fn matches_names(patterns: &[String], names: &[String]) -> bool {
+fn matches_names(patterns: &[NamePattern], names: &[String]) -> bool {
     let mut matched = vec![false; names.len() + 1];
     matched[0] = true;
     for pattern in patterns {
-        if pattern == ANY_DIRECTORIES {
+        if pattern.is_any_directories() {
             for index in 1..matched.len() {
                 matched[index] |= matched[index - 1];
             }
         } else {
             for index in (1..matched.len()).rev() {
-                matched[index] = matched[index - 1] && matches_name(pattern, &names[index - 1]);
+                matched[index] = matched[index - 1] && pattern.matches(&names[index - 1]);
             }
             matched[0] = false;
         }
     }
     matched.last().copied().unwrap_or_default()
-}
-
-/// Returns true if `pattern` matches `name`, in time bounded by the product of their lengths: after a mismatch, only the last `*`
-/// takes one more character.
-fn matches_name(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut next) = (0, 0);
-    let mut star = None;
-    while at < name.len() {
-        match pattern.get(next) {
-            Some('*') => {
-                star = Some((next, at));
-                next += 1;
-            }
-            Some(character) if *character == '?' || *character == name[at] => (at, next) = (at + 1, next + 1),
-            _ => {
-                let Some((position, taken)) = star else { return false };
-                star = Some((position, taken + 1));
-                (at, next) = (taken + 1, position + 1);
-            }
-        }
-    }
-    pattern[next..].iter().all(|character| *character == '*')
 }
 
 #[cfg(test)]
@@ -136,6 +118,16 @@ mod tests {
     #[case::several_stars("a*b*c", "aXbXbc", true)]
     #[case::several_stars_without_the_end("a*b*c", "aXbXb", false)]
     #[case::end("*", "", false)]
+    #[case::class("team-[ab]", "team-b", true)]
+    #[case::class_of_a_range("[a-c]?.yaml", "bx.yaml", true)]
+    #[case::other_range("[a-c]", "d", false)]
+    #[case::negated("[!ab]", "a", false)]
+    #[case::negated_with_a_caret("x[^ab]", "xc", true)]
+    #[case::bracket_in_a_class("[]a]", "]", true)]
+    #[case::hyphen_in_a_class("a[x-]b", "a-b", true)]
+    #[case::class_takes_one("[ab]", "ab", false)]
+    #[case::escaped("\\[a\\]", "[a]", true)]
+    #[case::escaped_star("\\*", "a", false)]
     fn patterns_match_names_and_paths(#[case] pattern: &str, #[case] path: &str, #[case] expected: bool) {
         assert_eq!(Pattern::parse(pattern).unwrap().matches(Path::new(path)), expected);
     }
@@ -143,6 +135,9 @@ mod tests {
     #[rstest]
     #[case::empty("")]
     #[case::root("/")]
+    #[case::inclusion("!a")]
+    #[case::open_class("[ab")]
+    #[case::named_class("[[:alpha:]]")]
     #[case::long(&"a".repeat(4097))]
     fn invalid_patterns_are_rejected(#[case] pattern: &str) {
         assert!(Pattern::parse(pattern).is_err());

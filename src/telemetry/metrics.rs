@@ -128,7 +128,7 @@ mod tests {
         metrics.lifecycle.set_leader(true);
         metrics.fabric.set_mixed_gangs(2);
         metrics.diagnosis.count_failed_scan(NamespaceScan::Fabric);
-        metrics.fabric.set_unpinned(3, 1);
+        metrics.fabric.set_unpinned(3, 1, 2);
         metrics.gang.set_groups(4);
         metrics.gang.set_missing(1);
         metrics.gang.set_announced(true);
@@ -164,6 +164,7 @@ mod tests {
             "trainmesh_leader 1",
             "trainmesh_fabric_mixed_gangs 2",
             "trainmesh_fabric_unpinned{what=\"profiles\"} 1",
+            "trainmesh_fabric_unpinned{what=\"gang_modes\"} 2",
             "trainmesh_gang_groups 4",
             "trainmesh_gang_groups_missing 1",
             "trainmesh_gang_announced 1",

@@ -21,12 +21,12 @@ use super::{body, deadline};
 use crate::bucket::Bucket;
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::{Labels, Namespaces};
-use crate::cluster::workloads::{LookedUp, Workloads};
+use crate::cluster::workloads::{LookedUp, LookupKey, Workloads};
 use crate::reload::{Active, Settings};
 use crate::telemetry::{Metrics, ReviewResult};
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::error::chain;
-use trainmesh_core::gang::{GangFacts, GangId, WorkloadKey, WorkloadLookup};
+use trainmesh_core::gang::{GangFacts, GangId, GangView, ModePin, WorkloadLookup};
 use trainmesh_core::mutate::{Outcome, Snapshot, workload_to_read};
 use trainmesh_core::pod::Pod;
 use trainmesh_core::scope::Mode;
@@ -69,7 +69,7 @@ enum ReviewAttempt {
     },
     /// The workload of the pod is not cached. The same holds for it.
     WorkloadUnknown {
-        key: WorkloadKey,
+        key: LookupKey,
         body: BufferedBody,
     },
 }
@@ -167,14 +167,17 @@ impl Reviewer {
         let Some(labels) = known.labels.or_else(|| self.namespaces.cached(namespace)) else {
             return Ok(ReviewAttempt::NamespaceUnknown { namespace: namespace.to_owned(), body });
         };
-        let key = workload_to_read(Pod::new(pod), namespace, mode, &labels, &active.config);
+        let facts = self.facts.load_full();
+        let pin = facts.gang_modes.find(Pod::new(pod), namespace);
+        let key = workload_to_read(Pod::new(pod), namespace, mode, &labels, &active.config, pin);
+        let key = key.map(|workload| LookupKey::new(workload, Pod::new(pod)));
         let workload = key.as_ref().map(|key| known.workload.or_else(|| self.workloads.cached(key)));
         if let (Some(key), Some(None)) = (key, &workload) {
             return Ok(ReviewAttempt::WorkloadUnknown { key, body });
         }
         // Only the parsed object is needed from here on: release the body and its share of the memory budget.
         drop(body);
-        let facts = ReviewFacts { cluster: &self.facts.load_full(), gangs: &self.gangs.load_full() };
+        let facts = ReviewFacts { cluster: &facts, gangs: &self.gangs.load_full(), pin };
         evaluate(mode, &review, &labels, facts, workload.flatten().as_ref(), &active, started)
             .map(ReviewAttempt::Complete)
     }
@@ -185,6 +188,8 @@ impl Reviewer {
 struct ReviewFacts<'a> {
     cluster: &'a ClusterFacts,
     gangs: &'a GangFacts,
+    /// Gang modes of the job of the pod.
+    pin: Option<ModePin<'a>>,
 }
 
 fn evaluate(
@@ -204,7 +209,7 @@ fn evaluate(
         Some(Ok(workload)) => WorkloadLookup::Read(workload),
         Some(Err(problem)) => WorkloadLookup::Failed(problem),
     };
-    cluster.gang = facts.gangs.view(namespace, workload);
+    cluster.gang = GangView { pin: facts.pin, ..facts.gangs.view(namespace, workload) };
     let snapshot = Snapshot {
         mode,
         namespace,

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fs, thread};
 
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 /// Serves GET requests for its objects and rejects every other request with 403. An object of kind `Status` is an error
 /// response with its `code`; a string is the body itself, such as a log. A path may contain a query; one without a query serves all.
+/// A path after another method, such as `POST /path`, serves its requests.
 pub struct Apiserver {
     port: u16,
     state: Arc<State>,
@@ -20,6 +22,7 @@ struct State {
     objects: Mutex<Vec<(&'static str, Value)>>,
     message: Mutex<String>,
     requests: Mutex<Vec<String>>,
+    without_date: AtomicBool,
 }
 
 impl Apiserver {
@@ -43,6 +46,13 @@ impl Apiserver {
     #[must_use]
     pub fn with_message(self, message: &str) -> Self {
         message.clone_into(&mut self.state.message.lock().expect("not poisoned"));
+        self
+    }
+
+    /// Omits the header `Date` of responses.
+    #[must_use]
+    pub fn without_date(self) -> Self {
+        self.state.without_date.store(true, Ordering::Relaxed);
         self
     }
 
@@ -91,11 +101,17 @@ impl State {
         self.requests.lock().expect("not poisoned").push(path.to_owned());
         let objects = self.objects.lock().expect("not poisoned").clone();
         let exact = target.split(' ').next().unwrap_or_default();
-        let object = objects.into_iter().find(|(served, _)| method == "GET" && [path, exact].contains(served));
+        let keys = match method {
+            "GET" => [path.to_owned(), exact.to_owned()],
+            method => [path, exact].map(|path| format!("{method} {path}")),
+        };
+        let object = objects.into_iter().find(|(served, _)| keys.iter().any(|key| key == served));
         let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (code(&object), object));
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+        let without_date = self.without_date.load(Ordering::Relaxed);
+        let date = if without_date { "" } else { "date: Sun, 22 Nov 2026 07:00:00 GMT\r\n" };
         let head = format!(
-            "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\ndate: Sun, 22 Nov 2026 07:00:00 GMT\r\ncontent-length: {}\r\n\r\n",
+            "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\n{date}content-length: {}\r\n\r\n",
             body.len()
         );
         let _ = stream.write_all(format!("{head}{body}").as_bytes());

@@ -23,6 +23,7 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 pub use audit::{AuditLog, creates_pod};
 pub use kubectl::{KubectlOutput, list};
@@ -81,8 +82,7 @@ impl Cluster {
     /// Creates a `MutatingWebhookConfiguration`. The apiserver calls its webhooks after a short delay.
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn create_webhooks(&self, configuration: &Value) {
-        let _ =
-            api::create(WEBHOOK_CONFIGURATION, None, configuration, false).expect("create the webhook configuration");
+        api::ensure(WEBHOOK_CONFIGURATION, None, configuration);
     }
 
     /// Deletes a `MutatingWebhookConfiguration` if it exists.
@@ -102,6 +102,27 @@ impl Cluster {
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> KubectlOutput {
         kubectl::run(arguments, &input.to_string())
+    }
+
+    /// Writes the cluster's kubeconfig for `user`, who has only the permissions that a test grants.
+    #[must_use]
+    pub fn kubeconfig_of(&self, user: &str) -> NamedTempFile {
+        let mut config = self.kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
+        for entry in config["users"].as_array_mut().expect("users") {
+            entry["user"]["as"] = user.into();
+        }
+        let file = NamedTempFile::new().expect("create a file");
+        std::fs::write(file.path(), config.to_string()).expect("write the file");
+        file
+    }
+
+    /// Waits until `user` may do `verb` with `resource` in `namespace`: the apiserver reads RBAC objects from watches.
+    pub fn wait_until_allowed(&self, user: &str, [verb, resource]: [&str; 2], namespace: &str) {
+        let question = ["auth", "can-i", verb, resource, "--as", user, "--namespace", namespace];
+        eventually(TIMEOUT, &format!("{user} may {verb} {resource}"), || {
+            let answer = self.kubectl(&question, "");
+            if answer.stdout.trim() == "yes" { Ok(()) } else { Err(answer.stdout + &answer.stderr) }
+        });
     }
 
     /// Starts an operator that `tests/cluster/cluster help` lists, unless it runs. The first start takes about 15 s.
@@ -127,10 +148,18 @@ impl Cluster {
     }
 
     /// Starts the test mesh, which injects the pods of namespaces with `istio-injection=enabled`.
-    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn start_mesh(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
-        STARTED.get_or_init(|| drop(cluster(&["mesh", "start"])));
+        STARTED.get_or_init(|| {
+            cluster(&["mesh", "start"]);
+            let namespace = self.namespace(&[("istio-injection", "enabled")]);
+            let probe = crate::pods::pod("probe");
+            eventually(TIMEOUT, "the apiserver calls the injector", || {
+                let pod = namespace.create_dry_run(&probe).map_err(|error| error.to_string())?;
+                let is_injected = pod.to_string().contains("istio-proxy");
+                if is_injected { Ok(()) } else { Err("no proxy".to_owned()) }
+            });
+        });
     }
 
     /// Creates the image `trainmesh.test/torch:1`, and returns the directory with the packages of torch.
@@ -174,7 +203,7 @@ impl Cluster {
     pub fn set_admission_configuration(&self, plugins: &Value) -> AdmissionGuard {
         let configuration = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
             "plugins": plugins});
-        let file = tempfile::NamedTempFile::new().expect("create a temporary file");
+        let file = NamedTempFile::new().expect("create a temporary file");
         std::fs::write(file.path(), configuration.to_string()).expect("write the configuration");
         cluster(&["admission", file.path().to_str().expect("the path is UTF-8")]);
         AdmissionGuard(())

@@ -12,6 +12,7 @@ pub mod observed;
 mod requests;
 
 use std::ops::{Deref, DerefMut};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +23,9 @@ pub use account::ServiceAccount;
 pub use event::{Event, events, wait_for_event};
 pub use manifest::{PodManifest, container, container_with_memory_limit};
 pub use observed::{ContainerState, ObservedPod, PROXY, observe, wait_for_pod};
-pub use requests::{ContainerRequest, QUIT_AGENT, QUIT_ENVOY, container_requests, container_requests_by_pod};
+pub use requests::{
+    ContainerRequest, QUIT_AGENT, QUIT_ENVOY, container_requests, container_requests_by_pod, requests_until_termination,
+};
 
 use crate::cluster::server::{self, Server};
 use crate::cluster::{Cluster, Namespace, TIMEOUT, eventually};
@@ -88,27 +91,33 @@ impl Group {
         )
     }
 
-    /// Starts a controller and waits until it is ready, though not until it leads.
+    /// Starts a controller and waits until it is ready, though not until it leads. If it loses its lease, it is restarted.
     pub fn start(&self) -> Controller {
-        self.start_with_arguments(&[])
+        self.start_with(true, &[])
     }
 
-    /// As [`Group::start`], with additional flags.
-    pub fn start_with_arguments(&self, arguments: &[&str]) -> Controller {
+    /// As [`Group::start`], without a restart.
+    pub fn start_once(&self) -> Controller {
+        self.start_with(false, &[])
+    }
+
+    fn start_with(&self, is_supervised: bool, arguments: &[&str]) -> Controller {
         let folder = server::temp_folder();
         let config = server::write_file(folder.path(), "config.yaml", &self.config.to_string());
-        let server = Server::start(folder, |command| {
+        let program = |command: &mut Command| {
             // Certificates have their own tests and need other permissions.
             command.args(["controller", "--certificates", "none", "--namespace", &self.lease_namespace.name]);
             command.arg("--config").arg(config).args(arguments);
-        });
+        };
+        let start = if is_supervised { Server::start_supervised } else { Server::start };
+        let server = start(folder, program);
         server.wait_until_ready();
         Controller { server }
     }
 
     /// As [`Group::start`], with the permissions of `account`.
     pub fn start_as(&self, account: &ServiceAccount) -> Controller {
-        self.start_with_arguments(&["--kubeconfig", account.kubeconfig.to_str().expect("the path is UTF-8")])
+        self.start_with(true, &["--kubeconfig", account.kubeconfig.to_str().expect("the path is UTF-8")])
     }
 }
 

@@ -31,10 +31,13 @@ pub fn adds_hold(namespace: &Namespace) -> bool {
     has_hold(&namespace.create_dry_run(&pod("train")).expect("the dry run succeeds"))
 }
 
-/// Waits for the audit events of the requests that created these pods, without dry runs.
+/// Waits for the audit events of the requests that created these pods, without those of others, such as the dry runs of doctor.
 pub fn creations(namespace: &Namespace, names: &[String]) -> Vec<Value> {
+    let is_one =
+        |event: &Value| event["objectRef"]["name"].as_str().is_some_and(|name| names.iter().any(|it| it == name));
     eventually(TIMEOUT, "the audit log has the requests", || {
-        let requests = namespace.audit(|event| creates_pod(event) && event["responseStatus"]["code"] == 201);
+        let requests =
+            namespace.audit(|event| creates_pod(event) && event["responseStatus"]["code"] == 201 && is_one(event));
         let found = |name: &&String| requests.iter().any(|event| event["objectRef"]["name"] == **name);
         match names.iter().find(|name| !found(name)) {
             Some(missing) => Err(format!("{missing} is missing")),

@@ -86,7 +86,7 @@ impl Release {
     /// Waits until the rollout of both Deployments is complete.
     pub fn wait_until_ready(&self) {
         for name in ["deployment/trainmesh-controller", "deployment/trainmesh-webhook"] {
-            let rollout = self.namespace.kubectl(&["rollout", "status", name, "--timeout=180s"], "");
+            let rollout = self.namespace.kubectl(&["rollout", "status", name, "--timeout=300s"], "");
             assert!(rollout.status.success(), "{} {}\n{}", rollout.stdout, rollout.stderr, self.state());
         }
     }
@@ -108,7 +108,7 @@ impl Release {
 
     /// Runs `helm test`.
     pub fn test(&self) {
-        self.run(&["test", NAME, "--timeout=120s"]);
+        self.run(&["test", NAME, "--timeout=300s"]);
     }
 
     /// Uninstalls the release.

@@ -27,6 +27,10 @@ pub const APPLIED: &str = "trainmesh_config_reloads_total{result=\"applied\"}";
 /// Series that counts rejected configurations.
 pub const REFUSED: &str = "trainmesh_config_reloads_total{result=\"refused\"}";
 
+/// Timeout of calls in seconds, which a busy machine meets. With that of Istio's injector, it is below the deadline of the
+/// apiserver's requests.
+pub const CALL_TIMEOUT: u8 = 20;
+
 /// Options of a webhook and of its configuration in the apiserver.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -34,6 +38,8 @@ pub struct Options<'a> {
     pub name: &'a str,
     /// Failure policy, if it differs from the shipped one.
     pub policy: Option<&'a str>,
+    /// Timeout of calls in seconds, if it differs from [`CALL_TIMEOUT`].
+    pub timeout: Option<u8>,
     /// Additional flags, including those for draining.
     pub arguments: &'a [&'a str],
     /// Kubeconfig, if it differs from the cluster's.
@@ -52,7 +58,7 @@ pub struct Webhook {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { name: "0-trainmesh", policy: None, arguments: &["--drain", "0s"], kubeconfig: None }
+        Self { name: "0-trainmesh", policy: None, timeout: None, arguments: &["--drain", "0s"], kubeconfig: None }
     }
 }
 
@@ -67,7 +73,10 @@ impl Webhook {
         let scope = Scope::new();
         let config_namespace = Cluster::get().namespace(&[]);
         let process = Process::start(&config_namespace.name, Arc::new(Certificate::new()), options);
-        let webhooks = manifest(options.policy, process.listen, &process.certificate.pem);
+        let mut webhooks = manifest(options.policy, process.listen, &process.certificate.pem);
+        for webhook in &mut webhooks {
+            webhook["timeoutSeconds"] = options.timeout.unwrap_or(CALL_TIMEOUT).into();
+        }
         let configuration = WebhookConfiguration::new(scope, options.name, webhooks);
         Self { configuration, process, config_namespace }
     }
@@ -86,7 +95,8 @@ impl Webhook {
     }
 }
 
-/// Returns the webhooks of `config/webhook-configuration.yaml` with the URL of `address` and the CA bundle `bundle`.
+/// Returns the webhooks of `config/webhook-configuration.yaml` with the URL of `address`, the CA bundle `bundle`, and
+/// [`CALL_TIMEOUT`].
 pub fn manifest(policy: Option<&str>, address: SocketAddr, bundle: &str) -> Vec<Value> {
     let path = crate::repository().join("config/webhook-configuration.yaml");
     let text = std::fs::read_to_string(path).expect("read config/webhook-configuration.yaml");
@@ -96,6 +106,7 @@ pub fn manifest(policy: Option<&str>, address: SocketAddr, bundle: &str) -> Vec<
         let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path");
         let url = format!("https://{address}{path}");
         webhook["clientConfig"] = json!({"url": url, "caBundle": base64(bundle)});
+        webhook["timeoutSeconds"] = CALL_TIMEOUT.into();
         if let Some(policy) = policy {
             webhook["failurePolicy"] = policy.into();
         }

@@ -39,6 +39,11 @@ fn responses_are_explained(#[case] code: u16, #[case] message: &str, #[case] exp
         ("/api/v1/pods", "inventory -A --trainmesh-namespace trainmesh-system"),
         ("/api/v1/namespaces/default", "preview -f - --cluster --trainmesh-namespace trainmesh-system"),
     ] {
+        // A version that may not be read, or that an apiserver does not return for a while, is a finding.
+        let is_finding = code == 403 || code != 401 && !message.starts_with('<');
+        if is_finding && command.starts_with("doctor") {
+            continue;
+        }
         let missing =
             json!({"kind": "Status", "code": 404, "status": "Failure", "reason": "NotFound", "message": "not found"});
         let version = json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "", "gitTreeState": "", "buildDate": "",
@@ -59,6 +64,44 @@ fn responses_are_explained(#[case] code: u16, #[case] message: &str, #[case] exp
         assert_eq!(run.code, Some(2), "{command}: {run:#?}");
         assert!(run.stderr.contains(&expected), "{command}: {expected}\n{run:#?}");
         assert_eq!(run.stderr.matches(&apiserver.url()).count(), 1, "{command}: {run:#?}");
+    }
+}
+
+/// A kind that cannot be read does not hide the findings about others.
+#[rstest]
+#[case::nodes("/api/v1/nodes", "not checked, because the requests failed: nodes: ")]
+#[case::jobs(
+    "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs",
+    "not checked, because the requests failed: pytorchjobs: "
+)]
+#[case::configuration(
+    "/api/v1/namespaces/mesh/configmaps/trainmesh-config",
+    "could not read ConfigMap mesh/trainmesh-config at "
+)]
+fn a_request_that_fails_leaves_the_findings(#[case] path: &'static str, #[case] expected: &str) {
+    let status =
+        json!({"kind": "Status", "status": "Failure", "code": 500, "message": "etcdserver: request timed out"});
+    let pod = json!({"metadata": {"namespace": "team-a", "name": "llama-0", "uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"nodeName": "n", "containers": [{"name": "train", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+        "status": {"phase": "Pending", "containerStatuses": [
+            {"name": "train", "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "denied"}}}]}});
+    let pods = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]});
+    let apiserver = Apiserver::start(vec![(path, status), ("/api/v1/namespaces/team-a/pods", pods)]);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    for (command, output) in [("diagnose", "ImagePullFails"), ("inventory", "llama-0")] {
+        let arguments = [command, "-n", "team-a", "--trainmesh-namespace", "mesh"];
+        let run = trainmesh_with(&arguments, "", &[("KUBECONFIG", &kubeconfig)]);
+        // The inventory reads no nodes.
+        let fails = command == "diagnose" || !path.ends_with("nodes");
+        assert_eq!(run.code, Some(if fails { 2 } else { 0 }), "{run:#?}");
+        assert!(run.stdout.contains(output), "{run:#?}");
+        assert_eq!(run.stderr.contains(expected), fails, "{run:#?}");
+        assert_eq!(
+            run.stderr.contains("etcdserver: request timed out: status 500: try again later"),
+            fails,
+            "{run:#?}"
+        );
     }
 }
 

@@ -60,7 +60,35 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {trainmesh.dev/inject: true}}\n",
     2,
     &[],
-    "metadata.labels[trainmesh.dev/inject] is true"
+    "line 3: Namespace a: metadata.labels[trainmesh.dev/inject] is true: expected a string; quote it\n"
+)]
+#[case::invalid_namespace_labels(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {trainmesh.dev/inject: true, trainmesh.dev/gang: 1}}\n",
+    2,
+    &[],
+    "line 3: Namespace a: metadata.labels[trainmesh.dev/inject] is true: expected a string; quote it, and correct trainmesh.dev/gang\n"
+)]
+#[case::many_invalid_namespace_labels(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {a0: 0, a1: 1, a2: 2, a3: 3, a4: 4, a5: 5, a6: 6, a7: 7, a8: 8, a9: 9, b: c}}\n",
+    2,
+    &[],
+    "metadata.labels[a0] is 0: expected a string; quote it, and correct a1, a2, a3, a4, a5, a6, a7, a8 and 1 more\n"
+)]
+#[case::invalid_namespace_annotation(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, annotations: {trainmesh.dev/fabric: 5}}\n",
+    2,
+    &[],
+    "metadata.annotations[trainmesh.dev/fabric] is 5: expected a string; quote it"
+)]
+#[case::namespace_annotations_that_are_no_mapping(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, annotations: [x]}\n",
+    2,
+    &[],
+    "metadata.annotations is [\"x\"]: expected a mapping of strings"
 )]
 #[case::namespace_name_that_is_no_string(
     &["lint", "-f", "-"],
@@ -87,7 +115,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 )]
 #[case::patch_with_an_error_in_another_document(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]
 #[case::version(&["version"], "", 0, &["trainmesh ", "config.trainmesh.dev/v1alpha1"], "")]
-#[case::version_json(&["version", "-o", "json"], "", 0, &["\"version\":"], "")]
+#[case::version_json(&["version", "-o", "json"], "", 0, &["\"schemaVersion\":1", "\"version\":"], "")]
 #[case::completion(&["completion", "bash"], "", 0, &["_trainmesh"], "")]
 #[case::completion_of_profiles(&["completion", "bash"], "", 0, &["ib-shared", "eks-efa"], "")]
 #[case::show(&["config", "show"], "", 0, &["kind: TrainmeshConfiguration", "nativeSidecar: leave"], "")]
@@ -232,6 +260,8 @@ fn color_can_be_forced() {
 #[rstest]
 #[case::recursive("preview -r -f jobs", "use '-R'")]
 #[case::format("lint --format json -f a", "use '-o'")]
+#[case::kubeconfig("diagnose --kubeconfig a", "set the environment variable KUBECONFIG")]
+#[case::kubeconfig_with_value("sweep --kubeconfig=a", "set the environment variable KUBECONFIG")]
 #[case::cluster("lint --cluster -f a", "use 'trainmesh preview --cluster'")]
 #[case::disable("lint --disable FP001 -f a", "list it in fabric.lint.disable of a configuration")]
 #[case::severity("preview --fail-on W -f a", "for severities, use 'trainmesh lint --fail-on'")]

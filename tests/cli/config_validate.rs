@@ -3,6 +3,7 @@
 use std::fs;
 
 use rstest::rstest;
+use trainmesh_testing::apiserver::Apiserver;
 use trainmesh_testing::cli::trainmesh;
 
 const PRIVILEGED: &str =
@@ -15,13 +16,29 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::other_values(&["webhook: {replica: 3}"], 0, "; Helm checks the other values\n", "")]
 #[case::no_section(&["webhook: {replicas: 3}"], 0, "0.yaml: no section config, so the defaults apply, hash ", "")]
 #[case::empty(&["{}"], 0, "no section config, so the defaults apply", "")]
+#[case::null(&["null\n"], 2, "", "no values: write {} for the defaults")]
+#[case::no_text(&[""], 2, "", "no values: write {} for the defaults")]
+#[case::no_text_of_a_site(&["config: {}", ""], 2, "", "1.yaml: no values: write {} for the defaults")]
+#[case::only_comments(&["# Nothing yet.\n"], 0, "no section config, so the defaults apply", "")]
 #[case::configuration(&["apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration"], 0, "0.yaml: valid, hash ", "")]
-#[case::base_and_site(&[LIMITED, "config: {fabric: {default: mine}}"], 0, "0.yaml, ", "")]
+#[case::base_and_site(&[PRIVILEGED, "config: {fabric: {default: mine}}"], 0, "0.yaml, ", "profile mine gives pods")]
 #[case::site_alone(&["config: {fabric: {default: mine}}"], 2, "", "0.yaml:1: config.fabric.default")]
 #[case::file_of_each_problem(&["config: {mesh: {hold: 1}}", "\nconfig: {mesh: {enabled: 1}}"], 2, "", "1.yaml:2: config.mesh.enabled")]
 #[case::argo_cd(
     &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {helm: {valuesObject: {config: {}}}}}"], 2, "",
     "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.source.helm.valuesObject as a file of their own"
+)]
+#[case::argo_cd_with_a_text(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {source: {helm: {values: 'config: {}'}}}"], 2, "",
+    "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.source.helm.values as a file of their own"
+)]
+#[case::argo_cd_with_several_sources(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {sources: [{helm: {valuesObject: {config: {}}}}]}"], 2, "",
+    "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.sources as a file of their own"
+)]
+#[case::argo_cd_beside_another(
+    &["apiVersion: v1\nkind: Namespace\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nspec:\n  source:\n    helm:\n      values: |\n        config: {}\n"],
+    2, "", "0.yaml:5: kind: expected a configuration or Helm values: pass the values in spec.source.helm.values as a file of their own"
 )]
 #[case::flux(
     &["apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {values: {config: {}}}"], 2, "",
@@ -56,6 +73,7 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::another_network(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: NCCL_NET, value: Socket}]}]}}\n"], 2, "", "NCCL_NET=Socket selects another transport")]
 #[case::network_of_the_transport(&["config: {fabric: {profiles: [{name: mine, transport: efa, failClosed: {ncclNet: Libfabric}}]}}\n"], 0, "is valid", "")]
 #[case::bare_profile(&["name: mine\ntransport: ib\nsecurityContext: {memlock: nodeUnlimited}\n"], 2, "", "0.yaml: a fabric profile, not a configuration")]
+#[case::list_beside_values(&["config: {}", "- {name: mine, transport: ib}\n"], 2, "", "1.yaml: a list of fabric profiles")]
 #[case::misspelled_section(&["confg: {}\nwebhook: {}"], 2, "", "confg: unknown value of the Helm chart: did you mean config?")]
 #[case::misspelled_section_alone(&["confg: {mesh: {hold: false}}"], 2, "", "0.yaml:1: confg: unknown value of the Helm chart: did you mean config?")]
 #[case::sections_alone(&["mesh: {hold: false}"], 2, "", "0.yaml:1: apiVersion: missing")]
@@ -63,6 +81,8 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::direct(&["config: {mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}}"], 0, "is valid", "")]
 #[case::each_item(&["config: {mesh: {podCIDRs: [10.0.0.0/33, 10.1.0.0/16, abc]}}"], 2, "", "item 3: ")]
 #[case::limited(&[LIMITED], 0, "is valid", "")]
+#[case::limited_default(&[LIMITED, "config: {fabric: {default: mine}}"], 0, "is valid", "warning: fabric.default is mine, which is limited to namespaces")]
+#[case::limited_default_without_fabrics(&[LIMITED, "config: {fabric: {enabled: false, default: mine}}"], 0, "is valid", "")]
 fn reports_what_was_checked(#[case] texts: &[&str], #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
     let folder = tempfile::tempdir().unwrap();
     let write = |(index, text): (usize, &&str)| {
@@ -105,4 +125,26 @@ fn an_empty_standard_input_is_an_error() {
     let run = trainmesh(&["config", "validate", "-"], "\n");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:#?}");
     assert!(run.stderr.contains("standard input is empty"), "{run:#?}");
+}
+
+/// A server prints the problems like `config validate`, one in a line.
+#[rstest]
+fn servers_print_all_problems_of_their_file(#[values("controller", "webhook")] server: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let head = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
+    fs::write(path("bad.yaml"), format!("{head}mesh: {{hold: 1, trafic: direct}}\n")).unwrap();
+    let kubeconfig = Apiserver::start(Vec::new()).kubeconfig(folder.path());
+    let bad = path("bad.yaml");
+    let mut arguments = vec![server, "--config", &bad, "--kubeconfig", &kubeconfig, "--admin-listen", "127.0.0.1:0"];
+    if server == "webhook" {
+        arguments.extend(["--listen", "127.0.0.1:0"]);
+    }
+    let run = trainmesh(&arguments, "");
+    assert_eq!(run.code, Some(2), "{run:#?}");
+    let lines: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    let [hold, misspelled, rejected] = lines[..] else { panic!("{run:#?}") };
+    assert!(hold.starts_with(&format!("error: {bad}: line 3: mesh.hold: ")), "{hold}");
+    assert!(misspelled.contains("mesh.trafic"), "{misspelled}");
+    assert_eq!(rejected, format!("error: the configuration of {bad} is rejected"));
 }

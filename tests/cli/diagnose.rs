@@ -86,7 +86,9 @@ const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\
 #[case::namespace(&["-n", "team-a"], 1, &[FOUND, "1 finding in 1 workload, 2 pods"], "")]
 #[case::workload(&["pytorchjob/llama"], 1, &[FOUND, "1 finding in 1 workload"], "")]
 #[case::kind_and_name(&["pytorchjob", "llama"], 1, &[FOUND, "1 finding in 1 workload"], "")]
-#[case::two_names(&["pytorchjob/llama", "gpt"], 2, &[], "error: expected KIND/NAME, KIND NAME or the name of a pod")]
+#[case::two_names(&["pytorchjob/llama", "pytorchjob/gpt"], 2, &[], "error: found pytorchjob/llama and pytorchjob/gpt: diagnose one workload or pod at a time")]
+#[case::two_pods(&["llama-master-0", "llama-worker-0"], 2, &[], "error: found llama-master-0 and llama-worker-0: diagnose one")]
+#[case::name_with_a_namespace(&["pod", "team-a/llama-worker-0"], 2, &[], "error: expected KIND/NAME, KIND NAME or the name of a pod, found \"pod/team-a/llama-worker-0\"")]
 #[case::pod(&["llama-worker-0"], 1, &[FOUND, "1 finding in 1 workload"], "")]
 #[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
 #[case::time_before_the_dump(&["--now", "2025-01-01T00:00:00Z"], 2, &[], "error: --now 2025-01-01T00:00:00Z is before the newest time in the dump, 2026-01-01T12:00:00Z")]
@@ -164,7 +166,7 @@ fn a_workload_without_pods_is_no_healthy_workload() {
 #[case::syntax(&format!("{HEALTHY}\n---\nkind: [\n---\n{HEALTHY}"), "stdin: document 2, line 5: ")]
 #[case::item(
     "apiVersion: v1\nkind: List\nitems: [1]\n",
-    "stdin: document 1, line 1: items[0]: expected a Kubernetes object"
+    "stdin: document 1, line 3: items[0]: expected a Kubernetes object"
 )]
 #[case::empty("", "stdin: empty: no Kubernetes object found")]
 #[case::namespace(
@@ -270,6 +272,38 @@ fn a_live_cluster_is_read() {
         assert!(requests.iter().any(|request| request.contains(path)), "{path}: {requests:?}");
     }
     assert!(!run.stderr.contains("deployments"), "{run:#?}");
+}
+
+/// The labels of the namespace decide the fix of a job that only its proxy keeps from completing.
+#[rstest]
+#[case::enabled("enabled", &["-n", "team-a"], "the controller of trainmesh should have terminated it")]
+#[case::all_namespaces("enabled", &["-A"], "the controller of trainmesh should have terminated it")]
+#[case::audit("audit", &["-n", "team-a"], "only in namespaces with the label trainmesh.dev/inject=enabled, which this one lacks")]
+#[case::forbidden("", &["-n", "team-a"], "install trainmesh's controller")]
+#[case::all_namespaces_forbidden("", &["-A"], "install trainmesh's controller")]
+fn the_fix_depends_on_the_namespace(#[case] mode: &str, #[case] arguments: &[&str], #[case] fix: &str) {
+    let terminated = json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
+    let pod = json!({
+        "metadata": {"namespace": "team-a", "name": "train-0", "uid": "1"},
+        "spec": {"restartPolicy": "Never", "nodeName": "n", "containers": [{"name": "istio-proxy"}, {"name": "train"}]},
+        "status": {"phase": "Running", "containerStatuses": [
+            {"name": "istio-proxy", "containerID": "c://1", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}},
+            {"name": "train", "containerID": "c://2", "state": terminated},
+        ]},
+    });
+    let pods = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]});
+    let metadata = json!({"name": "team-a", "labels": {"trainmesh.dev/inject": mode}});
+    let mut served = vec![("/api/v1/namespaces/team-a/pods", pods.clone()), ("/api/v1/pods", pods), version()];
+    if !mode.is_empty() {
+        let found = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
+        let list =
+            json!({"kind": "NamespaceList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": metadata}]});
+        served.extend([("/api/v1/namespaces/team-a", found), ("/api/v1/namespaces", list)]);
+    }
+    let (run, _) = in_cluster(served, arguments);
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(fix), "{run:#?}");
+    assert!(!run.stderr.contains("namespaces"), "{run:#?}");
 }
 
 #[test]
@@ -419,6 +453,11 @@ fn lost_logs_of_a_file_are_counted() {
     "NAME   READY\na-0    1/1\n",
     "found a string: write the dump with -o yaml or -o json of kubectl get"
 )]
+#[case::anchor_of_another_item(
+    "converted.yaml",
+    "apiVersion: v1\nitems:\n- &a {apiVersion: v1, kind: Pod, metadata: {name: a, uid: \"1\"}}\n- *a\nkind: List\n",
+    "found unknown anchor: the items of a list share no anchors, which kubectl does not write: convert the dump to JSON"
+)]
 fn files_that_are_no_dump_are_explained(#[case] name: &str, #[case] text: &str, #[case] stderr: &str) {
     let run = with_files(&[(name, text)], &["-f", &format!("DIR/{name}")]);
     assert_exit(&run, 2, &[], stderr);
@@ -542,6 +581,12 @@ fn both_ends_of_a_long_log_are_read() {
 }
 
 const PODS_PATH: &str = "/api/v1/namespaces/team-a/pods";
+
+/// Returns a response of an apiserver whose store fails.
+fn error() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500, "message": "etcd"})
+}
+
 /// Deadline of each event of a watch.
 const DEADLINE: Duration = Duration::from_mins(1);
 
@@ -555,7 +600,11 @@ struct Watch {
 
 impl Watch {
     fn start(pods: Value, arguments: &[&str]) -> Self {
-        let apiserver = Apiserver::start(vec![(PODS_PATH, pods), version()]);
+        Self::serve(vec![(PODS_PATH, pods), version()], arguments)
+    }
+
+    fn serve(objects: Vec<(&'static str, Value)>, arguments: &[&str]) -> Self {
+        let apiserver = Apiserver::start(objects);
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_trainmesh"))
             .args(["diagnose", "-n", "team-a", "--watch=1s"])
@@ -639,13 +688,38 @@ fn an_unchanged_result_is_printed_once(#[case] arguments: &[&str], #[case] end: 
 fn a_watch_continues_after_a_failure() {
     let watch = Watch::start(pods("team-a"), &[]);
     watch.wait_for("1 finding in 1 workload");
-    let error = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500, "message": "etcd"});
-    watch.apiserver.replace(PODS_PATH, error);
+    watch.apiserver.replace(PODS_PATH, error());
     watch.wait_for_lists(3);
     let none = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []});
     watch.apiserver.replace(PODS_PATH, none);
     watch.wait_for("no findings in 0 workloads");
     assert_eq!(watch.interrupt().0, Some(0));
+}
+
+/// A finding about an object that cannot be read is not resolved.
+#[test]
+fn a_watch_keeps_findings_that_it_cannot_check() {
+    let jobs = "/apis/batch/v1/namespaces/team-a/jobs";
+    let job = json!({"metadata": {"namespace": "team-a", "name": "eval", "uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"suspend": true, "template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
+        "status": {"conditions": [{"type": "Suspended", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+    let list = json!({"kind": "JobList", "apiVersion": "batch/v1", "metadata": {}, "items": [job]});
+    let watch = Watch::serve(vec![(PODS_PATH, pods("team-a")), (jobs, list), version()], &[]);
+    let first = watch.wait_for("2 findings in ");
+    assert!(first.iter().any(|line| line.contains("JobSuspended")), "{first:#?}");
+    watch.apiserver.replace(jobs, error());
+    watch.wait_for_lists(4);
+    assert_eq!(watch.interrupt(), (Some(1), Vec::new()));
+}
+
+/// As without `--watch`: a note reports what is missing.
+#[rstest]
+#[case::logs(("/unused", json!({})), &["--logs"])]
+#[case::request(("/api/v1/namespaces/team-a/services", error()), &[])]
+fn an_incomplete_watch_fails(#[case] served: (&'static str, Value), #[case] arguments: &[&str]) {
+    let watch = Watch::serve(vec![(PODS_PATH, pods("team-a")), served, version()], arguments);
+    watch.wait_for("1 finding in 1 workload");
+    assert_eq!(watch.interrupt().0, Some(2));
 }
 
 #[rstest]

@@ -79,3 +79,17 @@ fn an_invalid_item_is_named(#[case] write: fn(&[Value]) -> String, #[case] valid
     let run = diagnose(&dump);
     assert_exit(&run, 2, &["ImagePullFails"], &format!("error: stdin: document 1, line {line}: "));
 }
+
+/// The lost part may contain the node of the pods.
+#[rstest]
+#[case::yaml(yaml_list)]
+#[case::json(json_list)]
+fn a_truncated_list_proves_no_absence(#[case] write: fn(&[Value]) -> String) {
+    let node = |name: &str| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}});
+    let objects = [&objects()[..2], &[node("gpu-b"), node("gpu-c")]].concat();
+    let dump = write(&objects);
+    assert_exit(&diagnose(&dump), 1, &["ImagePullFails", "NodeNotReporting", "gpu-a, which does not exist"], "");
+    let run = diagnose(&dump[..dump.rfind("gpu-c").unwrap()]);
+    assert_exit(&run, 2, &["ImagePullFails"], "the list is incomplete: the file is truncated");
+    assert!(!run.stdout.contains("NodeNotReporting"), "{run:#?}");
+}

@@ -19,7 +19,9 @@ fn object((version, kind): (&str, &str), metadata: &str, spec: &str) -> String {
 
 /// Returns two objects that differ in their labels and spec.
 fn pair(kind: (&str, &str)) -> String {
-    object(kind, ", labels: {a: b}", "devices: {}") + &object(kind, ", labels: {a: c}", "devices: {requests: []}") + POD
+    let spec = |spec: &str| if kind == TEMPLATE { format!("spec: {{{spec}}}") } else { spec.to_owned() };
+    let (first, second) = (spec("devices: {}"), spec("devices: {requests: []}"));
+    object(kind, ", labels: {a: b}", &first) + &object(kind, ", labels: {a: c}", &second) + POD
 }
 
 /// The second object starts on line 6.
@@ -30,8 +32,8 @@ fn pair(kind: (&str, &str)) -> String {
 #[case::namespace(&pair(NAMESPACE), "", "Namespace a replaces the one at stdin:1")]
 #[case::runtime(&pair(RUNTIME), "-n team-a", "TrainingRuntime team-a/a replaces the one at stdin:1")]
 #[case::cluster_runtime(&pair(CLUSTER_RUNTIME), "", "ClusterTrainingRuntime a replaces the one at stdin:1")]
-#[case::same_content(&(object(TEMPLATE, "", "a: 1, b: 2") + &object(TEMPLATE, ", annotations: {a: b}", "b: 2, a: 1") + POD), "", "")]
-#[case::other_namespace(&(object(TEMPLATE, "", "a: 1") + &object(TEMPLATE, ", namespace: b", "a: 2") + POD), "", "")]
+#[case::same_content(&(object(TEMPLATE, "", "metadata: {}, spec: {}") + &object(TEMPLATE, ", annotations: {a: b}", "spec: {}, metadata: {}") + POD), "", "")]
+#[case::other_namespace(&(object(TEMPLATE, "", "metadata: {}") + &object(TEMPLATE, ", namespace: b", "spec: {}") + POD), "", "")]
 #[case::namespace_with_another_spec(&(object(NAMESPACE, "", "a: 1") + &object(NAMESPACE, "", "a: 2") + POD), "", "")]
 #[case::stated_labels(&pair(NAMESPACE), "--namespace-labels a=b", "")]
 #[case::kind_that_no_pod_depends_on(&pair(CONFIG_MAP), "", "")]

@@ -84,6 +84,12 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 #[rstest]
 #[case::clean(&job("", "", ""), &[], &[CHANGED])]
 #[case::not_opted_in(&job("", "", ""), &["--namespace-labels", ""], &[])]
+#[case::audit(&job("", "", ""), &["--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], &[])]
+#[case::problem_in_audit(
+    &job("", "", "        resources: {limits: {nvidia.com/gpu: 8}}\n"),
+    &["--fabric", "eks-efa", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"],
+    &[("refused", "fabric FabricContradicted"), ("warning", "fabric eks-efa not applied")]
+)]
 #[case::unknown_field_of_a_pod(
     &job("", "      nodeSelectr: {a: b}\n", ""), &[],
     &[CHANGED, ("unknown", "stdin:8: Job default/a: FP049: PodSpec has no field nodeSelectr"), ("warning", "FP049: PodSpec")]
@@ -105,8 +111,12 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
     &[
         CHANGED,
         ("unknown", "stdin:11: Job default/a: FP049: no device plugin is known to provide nvidia.com/gpus: did you mean nvidia.com/gpu?"),
-        ("warning", "fabric eks-efa not applied: train requests nvidia.com/gpus: did you mean nvidia.com/gpu?"),
+        ("warning", "stdin:11: Job default/a: fabric eks-efa not applied: train requests nvidia.com/gpus: did you mean nvidia.com/gpu?"),
     ]
+)]
+#[case::hold_that_the_pod_declines(
+    &job("", "", "").replace("  template:\n", "  template:\n    metadata:\n      annotations:\n        proxy.istio.io/config: 'holdApplicationUntilProxyStarts: false'\n"), &[],
+    &[("warning", "stdin:8: Job default/a: mesh.hold: holdApplicationUntilProxyStarts is false")]
 )]
 #[case::pod_without_spec(
     "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", &[],
@@ -273,7 +283,10 @@ fn refusals_have_a_line_and_a_field(
 )]
 #[case::unknown_profile(
     &job("", "", ""), "eks-efaa", &["unknown", "refused", "warning"],
-    &["unknown: stdin:5: Job default/a: fabric UnknownFabric"]
+    &[
+        "unknown: --namespace-labels: FP045: label trainmesh.dev/fabric=eks-efaa: no fabric profile has this name",
+        "unknown: stdin:5: Job default/a: fabric UnknownFabric",
+    ]
 )]
 #[case::refused_profile(
     &job("", "", "        resources: {limits: {nvidia.com/gpu: 8}}\n"), "eks-efa", &["refused", "warning"],
@@ -331,4 +344,11 @@ fn a_correct_job_with_direct_traffic_has_no_cause() {
     assert!(explained.stdout.contains("TrafficDirect"), "{explained:#?}");
     assert!(json.stdout.contains("leave the mesh"), "{json:#?}");
     assert_eq!((explained.code, json.code), (Some(0), Some(0)), "{explained:#?}");
+    let document: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let result = &document["results"][0];
+    assert_eq!(
+        (result["warnings"].as_array().map(Vec::len), &result["notes"]),
+        (Some(1), &result["warnings"]),
+        "{json:#?}"
+    );
 }

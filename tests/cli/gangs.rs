@@ -170,7 +170,11 @@ fn a_queued_job_has_no_warning_about_its_queue() {
     assert_eq!(run.code, Some(0), "{run:#?}");
     let run = trainmesh(&arguments, &QUEUED.replace("queue-name: gpu", "queue-name: ''"));
     assert_eq!(run.code, Some(1), "{run:#?}");
-    assert!(run.stderr.contains("label the job with a queue, and enable batch/job"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("set it to the name of a LocalQueue, and enable Kueue's integration batch/job"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

@@ -63,6 +63,13 @@ fn copy(api_version: &str, kind: &str) -> String {
     &[],
     "note: stdin:1: HelmRelease: the manifests that it installs are not in the input: render them first, for example with helm template\n"
 )]
+#[case::kustomization(
+    &["preview", "-f", "-"],
+    "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./jobs}\n",
+    0,
+    &[],
+    "note: stdin:1: Kustomization: the manifests that it installs are not in the input: check its path with -k\n"
+)]
 #[case::exit_code(&["preview", "-f", "-", "--exit-code"], JOB, 1, &[], "")]
 #[case::unknown_no_longer(&["preview", "-f", "-", "--fail-on", "unknown"], JOB, 0, &[], "")]
 #[case::role(&["preview", "-f", "-", "--role", "spec.roles[1].podTemplate", "-o", "patch"], JOB, 0, &["\"op\": \"add\""], "")]

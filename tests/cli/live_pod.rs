@@ -42,6 +42,13 @@ fn stuck_pod() -> Value {
 
 /// Returns a cluster with `pod`, whose namespace has these labels since `labeled_at`.
 pub fn cluster(pod: Value, labels: &Value, labeled_at: &str) -> Apiserver {
+    let webhook = json!({"name": "inject.trainmesh.dev", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": "trainmesh-system", "name": "trainmesh-webhook"}, "caBundle": "YQ=="}});
+    cluster_with_webhooks(pod, labels, labeled_at, Some(json!([webhook])))
+}
+
+/// Returns the same with other webhooks of trainmesh, or without its webhook configuration.
+fn cluster_with_webhooks(pod: Value, labels: &Value, labeled_at: &str, webhooks: Option<Value>) -> Apiserver {
     let managed = json!([{"manager": "kubectl-label", "operation": "Update", "apiVersion": "v1", "time": labeled_at, "fieldsType": "FieldsV1",
         "fieldsV1": {"f:metadata": {"f:labels": {"f:trainmesh.dev/inject": {}}}}}]);
     let namespace = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
@@ -50,6 +57,13 @@ pub fn cluster(pod: Value, labels: &Value, labeled_at: &str) -> Apiserver {
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "NotFound", "code": 404,
         "message": format!("{what} not found")})
     };
+    let webhook_configuration = webhooks.map_or_else(
+        || missing("0-trainmesh"),
+        |webhooks| {
+            json!({"kind": "MutatingWebhookConfiguration", "apiVersion": "admissionregistration.k8s.io/v1",
+                "metadata": {"name": "0-trainmesh"}, "webhooks": webhooks})
+        },
+    );
     Apiserver::start(vec![
         (POD_PATH, pod),
         (
@@ -65,7 +79,7 @@ pub fn cluster(pod: Value, labels: &Value, labeled_at: &str) -> Apiserver {
         ("/api/v1/namespaces/team-a/pods/job.yaml", missing("pods \"job.yaml\"")),
         ("/api/v1/namespaces/default/pods/llama-0", missing("pods \"llama-0\"")),
         ("/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config", missing("configmaps \"trainmesh-config\"")),
-        ("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh", missing("0-trainmesh")),
+        ("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh", webhook_configuration),
     ])
     .with_message("pods \"secret\" is forbidden: User \"jane\" cannot get resource \"pods\"")
 }
@@ -115,6 +129,14 @@ const EXPLAIN: &str = "preview llama-0 -n team-a --cluster";
     &[
         "refused  UnknownFabric    no fabric profile has this name: with the current labels and configuration: skipped: neither the pod \
          nor the namespace selects a fabric profile",
+    ]
+)]
+#[case::refused_and_corrected_since(
+    pod(&json!({"trainmesh.dev/fabric": "tcp"}), &json!({"trainmesh.dev/refused": "fabric=UnknownFabric"})),
+    enabled(),
+    &[
+        "refused  UnknownFabric    no fabric profile has this name: when the pod was created; a new pod gets it, so recreate the job: \
+         the fabric profile is applied: tcp",
     ]
 )]
 #[case::ignored_by_istio(
@@ -168,10 +190,39 @@ fn pods_are_explained(#[case] pod: Value, #[case] labels: Value, #[case] expecte
 }
 
 #[rstest]
+#[case::not_installed(None, "does not exist")]
+#[case::no_webhooks(Some(json!([])), "has no webhooks")]
+#[case::no_bundle(
+    Some(json!([{"name": "inject.trainmesh.dev", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": "trainmesh-system", "name": "trainmesh-webhook"}}}])),
+    "has no caBundle"
+)]
+fn a_webhook_that_is_never_called_is_the_cause(#[case] webhooks: Option<Value>, #[case] cause: &str) {
+    let apiserver = cluster_with_webhooks(pod(&json!({}), &json!({})), &enabled(), BEFORE, webhooks);
+    let expected = format!(
+        "webhook: has not changed the pod, although rules would change it: MutatingWebhookConfiguration 0-trainmesh {cause}, so that \
+         no new pod is changed either: run trainmesh doctor, and then create the pod again\n"
+    );
+    assert_exit(&run(&apiserver, EXPLAIN), 0, &[&expected], "");
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = folder.path().join("pod.yaml");
+    fs::write(&manifest, pod(&json!({}), &json!({})).to_string()).unwrap();
+    let expected = format!(
+        "warning: MutatingWebhookConfiguration 0-trainmesh {cause}: the cluster changes no pods: run trainmesh doctor\n"
+    );
+    let output = run(&apiserver, &format!("preview -f {} --cluster", manifest.display()));
+    assert!(output.stderr.contains(&expected), "{output:#?}");
+}
+
+#[rstest]
 #[case::pod_slash_name("preview pod/llama-0 -n team-a --cluster", 0, "")]
 #[case::fail_on("preview llama-0 -n team-a --cluster --fail-on unknown", 0, "")]
 #[case::not_found("preview gone -n team-a --cluster", 2, "error: pod team-a/gone not found\n")]
-#[case::too_large("preview large -n team-a --cluster", 2, "error: the pod is larger than the limit of 4 MiB\n")]
+#[case::too_large(
+    "preview large -n team-a --cluster",
+    2,
+    "error: could not read pod team-a/large: it is larger than the limit of 4 MiB\n"
+)]
 #[case::namespace_of_the_context("preview llama-0 --cluster", 2, "error: pod default/llama-0 not found\n")]
 #[case::a_manifest(
     "preview job.yaml -n team-a --cluster",

@@ -51,6 +51,65 @@ fn check(input: &str, part: &str, expected: &str) {
     assert_eq!(located(input, part), expected, "{input}");
 }
 
+/// Components of one `AppWrapper` with equal pods, beside a Service with the name of the second.
+const COMPONENTS: &str = "\
+apiVersion: workload.codeflare.dev/v1beta2
+kind: AppWrapper
+metadata: {name: a}
+spec:
+  components:
+  - template:
+      apiVersion: v1
+      kind: Service
+      metadata: {name: second}
+  - template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: first}
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers:
+            - {name: a, image: first, VALUE}
+  - template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: second}
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers:
+            - {name: a, image: second, VALUE}
+  - template:
+      apiVersion: kubeflow.org/v1
+      kind: PyTorchJob
+      metadata: {generateName: third-}
+      spec:
+        pytorchReplicaSpecs:
+          Worker:
+            template:
+              spec:
+                containers:
+                - {name: pytorch, image: third, VALUE}
+";
+
+#[test]
+fn findings_about_a_component_have_its_lines() {
+    let input = COMPONENTS.replace("VALUE", "env: [{name: NCCL_NVLS_ENABLE, value: 'true'}]");
+    let run = trainmesh(&["lint", "-f", "-", "-o", "json"], &input);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let lines: Vec<&str> = input.lines().collect();
+    let located = report["results"].as_array().unwrap().iter().map(|result| {
+        let finding = result["lint"].as_array().unwrap().iter().find(|finding| finding["id"] == "FP004").unwrap();
+        let line = lines[usize::try_from(finding["line"].as_u64().unwrap()).unwrap() - 1];
+        (result["role"].as_str().unwrap(), line.split(", ").nth(1).unwrap())
+    });
+    let expected = [("first", "image: first"), ("second", "image: second"), ("third-/Worker", "image: third")];
+    assert_eq!(located.collect::<Vec<_>>(), expected);
+}
+
 #[rstest]
 #[case::unknown_adapters(
     "eks-efa",
@@ -245,4 +304,375 @@ fn variables_of_the_process_group_have_the_line_of_their_entry() {
     check(&format!("{job}{}{service}", env("master")), "which Service master does not forward", "- name: MASTER_PORT");
     let service = service.replace("spec:\n", "spec:\n  selector: {a: b}\n");
     check(&format!("{job}{}{service}", env("master")), "which selects no pod of the job", "- name: MASTER_ADDR");
+}
+
+/// An error of a document or of an item has the line of the field with the mistake.
+#[rstest]
+#[case::kind(
+    "apiVersion: kubeflow.org/v1\nkind: PytorchJobb\nmetadata: {name: a}\n",
+    "did you mean PyTorchJob?",
+    "kind: PytorchJobb"
+)]
+#[case::version(
+    "apiVersion: kubeflow.org/v2\nkind: PyTorchJob\nmetadata: {name: a}\n",
+    "is not supported: use",
+    "apiVersion: kubeflow.org/v2"
+)]
+#[case::case_of_the_kind(
+    "apiVersion: kubeflow.org/v1\nkind: PytorchJob\nmetadata: {name: a}\n",
+    "use kubeflow.org/v1 PyTorchJob",
+    "kind: PytorchJob"
+)]
+#[case::group(
+    "kind: PyTorchJob\napiVersion: kubeflow.og/v1\nmetadata: {name: a}\n",
+    "did you mean kubeflow.org/v1",
+    "apiVersion: kubeflow.og/v1"
+)]
+#[case::core(
+    "kind: Service\napiVersion: core/v1\nmetadata: {name: a}\n",
+    "did you mean v1 Service?",
+    "apiVersion: core/v1"
+)]
+#[case::no_version("metadata: {name: a}\nkind: Pod\n", "it has no `apiVersion`", "metadata: {name: a}")]
+#[case::number(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  parallelism: x\n  template: {spec: {containers: []}}\n",
+    "spec.parallelism",
+    "parallelism: x"
+)]
+fn errors_have_the_line_of_their_field(#[case] object: &str, #[case] part: &str, #[case] expected: &str) {
+    const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: b}]}\n";
+    check(&format!("# A comment.\n{object}"), part, expected);
+    check(&format!("{POD}---\n{object}"), part, expected);
+    let items = [POD, object].map(|text| format!("- {}\n", text.trim_end().replace('\n', "\n  "))).concat();
+    for list in
+        [format!("apiVersion: v1\nkind: List\nitems:\n{items}"), format!("apiVersion: v1\nitems:\n{items}kind: List\n")]
+    {
+        assert_eq!(located(&list, part).trim_start_matches("- "), expected, "{list}");
+    }
+}
+
+/// A pod whose containers are missing or misspelled has no containers by which its template is recognized.
+#[rstest]
+#[case::pod(
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: # of the pod\n  contianers:\n  - name: a\n",
+    "contianers:"
+)]
+#[case::job(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  parallelism: 2\n  template:\n    spec: # of the pod\n      \
+     container:\n      - name: a\n",
+    "container:"
+)]
+#[case::job_set(
+    "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: a}\nspec:\n  replicatedJobs:\n  - name: ok\n    \
+     template: {spec: {template: {spec: {containers: [{name: a}]}}}}\n  - name: x\n    template:\n      spec:\n        template:\n          \
+     spec: # of the pod\n            container:\n            - name: a\n",
+    "container:"
+)]
+#[case::volume(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  template:\n    spec: # of the pod\n      volumes:\n      - name: v\n        \
+     ephemeral: {volumeClaimTemplate: {spec: {}}}\n      container:\n      - name: a\n",
+    "container:"
+)]
+fn pods_without_containers_have_the_lines_of_their_fields(#[case] text: &str, #[case] misspelled: &str) {
+    for input in [text.to_owned(), format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: b}}\n---\n{text}")] {
+        check(&input, "a pod without containers", "spec: # of the pod");
+        check(&input, "has no field cont", misspelled);
+    }
+}
+
+/// The role with another scheduler than the gang is the one to change.
+#[rstest]
+#[case::first("other", "volcano", "schedulerName: other")]
+#[case::second("volcano", "other", "schedulerName: other")]
+#[case::fewer_pods("x", "y", "schedulerName: x")]
+fn mixed_schedulers_have_the_line_of_the_role_that_differs(
+    #[case] first: &str,
+    #[case] second: &str,
+    #[case] expected: &str,
+) {
+    let task = |name: &str, replicas: u64, scheduler: &str| {
+        format!(
+            "  - name: {name}\n    replicas: {replicas}\n    template:\n      spec:\n        schedulerName: {scheduler}\n        \
+             containers: [{{name: a}}]\n"
+        )
+    };
+    let tasks = task("a", 1, first) + &task("b", 2, second);
+    let input =
+        format!("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {{name: a}}\nspec:\n  tasks:\n{tasks}");
+    check(&input, "have the schedulers", expected);
+}
+
+/// The reason why a role does not join the gang of the others is the field to change.
+#[rstest]
+#[case::scheduler("spec:\n          schedulerName: volcanoo", "did you mean volcano?", "schedulerName: volcanoo")]
+#[case::opted_out(
+    "metadata:\n          labels:\n            trainmesh.dev/inject: disabled\n        spec:",
+    "opted out",
+    "trainmesh.dev/inject: disabled"
+)]
+#[case::key(
+    "metadata:\n          annotations:\n            scheduling.k8s.io/group-name: x\n        spec:",
+    "already has the annotation",
+    "scheduling.k8s.io/group-name: x"
+)]
+#[case::mode(
+    "metadata:\n          labels:\n            trainmesh.dev/gang: none\n        spec:",
+    "but not Worker: it waits",
+    "trainmesh.dev/gang: none"
+)]
+fn roles_outside_a_gang_have_the_line_of_the_reason(#[case] spec: &str, #[case] part: &str, #[case] expected: &str) {
+    let job = pytorch_job("", "").replace("name: a\nspec", "name: a\n  namespace: team\nspec");
+    let worker = format!(
+        "    Worker:\n      replicas: 3\n      template:\n        {spec}\n          containers:\n          - name: pytorch\n            image: i\n"
+    );
+    check(&format!("{}{job}{worker}", namespace("trainmesh.dev/gang: volcano")), part, expected);
+}
+
+/// A job that gang mode `kueue` leaves to Kueue has one warning, at the label that should name its queue.
+#[rstest]
+#[case::misspelled(
+    "labels:\n    kueue.x-k8s.io/queuename: q",
+    "use kueue.x-k8s.io/queue-name",
+    "kueue.x-k8s.io/queuename: q"
+)]
+#[case::another_name(
+    "labels:\n    kueue.x-k8s.io/queue_name: q",
+    "use kueue.x-k8s.io/queue-name",
+    "kueue.x-k8s.io/queue_name: q"
+)]
+#[case::another_domain(
+    "labels:\n    kueue.k8s.io/queue-name: q",
+    "use kueue.x-k8s.io/queue-name",
+    "kueue.k8s.io/queue-name: q"
+)]
+#[case::annotation("annotations:\n    kueue.x-k8s.io/queue-name: q", "make it a label", "kueue.x-k8s.io/queue-name: q")]
+#[case::empty(
+    "labels:\n    kueue.x-k8s.io/queue-name: ''",
+    "set it to the name of a LocalQueue",
+    "kueue.x-k8s.io/queue-name: ''"
+)]
+#[case::other_labels("labels:\n    app: a", "set the label kueue.x-k8s.io/queue-name in .metadata.labels", "labels:")]
+#[case::no_labels("namespace: team", "set the label kueue.x-k8s.io/queue-name in .metadata.labels", "metadata:")]
+fn jobs_without_a_queue_are_reported_once(#[case] metadata: &str, #[case] part: &str, #[case] expected: &str) {
+    let job = pytorch_job("", "").replace("name: a\n", &format!("name: a\n  {metadata}\n"));
+    let worker = "    Worker:\n      replicas: 3\n      template: {spec: {containers: [{name: pytorch, image: i}]}}\n";
+    let (flag, input) = ("--gang=kueue", format!("{job}{worker}"));
+    let run = trainmesh(&["lint", "-f", "-", "-n", "team", flag, "-o", "json", "--fail-on", "W"], &input);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let warnings: Vec<&Value> =
+        report["warnings"].as_array().unwrap().iter().filter(|warning| warning["id"] == "TR016").collect();
+    let [warning] = warnings.as_slice() else { panic!("{run:#?}") };
+    let line = usize::try_from(warning["line"].as_u64().unwrap()).unwrap();
+    assert_eq!((run.code, input.lines().nth(line - 1).unwrap().trim()), (Some(1), expected), "{run:#?}");
+    assert!(warning["message"].as_str().unwrap().contains(part), "{warning}");
+    let run = trainmesh(&["preview", "-f", "-", "-n", "team", flag, "--fail-on", "warning"], &input);
+    let causes: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("failed: warning")).collect();
+    assert_eq!(causes.iter().filter(|cause| cause.contains("ueue")).count(), 1, "{run:#?}");
+}
+
+/// Each misspelled label of a queue is reported in every mode, also if the pod template has the right one.
+#[rstest]
+#[case::job(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {kueue.x-k8s.io/queuename: q}}\nspec: {template: {metadata: {labels: {kueue.x-k8s.io/queue-name: q}}, spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n",
+    1
+)]
+#[case::two(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {kueue.x-k8s.io/queuename: q, kueue.x-k8s.io/queue: q}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n",
+    2
+)]
+#[case::beside_the_right_one(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {kueue.x-k8s.io/queuename: q, kueue.x-k8s.io/queue-name: q}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n",
+    0
+)]
+#[case::pod(
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {kueue.x-k8s.io/queuename: q}}\nspec: {containers: [{name: a, image: i}]}\n",
+    1
+)]
+#[case::pod_of_an_admitted_job(
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {kueue.x-k8s.io/local-queue-name: q, kueue.x-k8s.io/cluster-queue-name: c}}\nspec: {containers: [{name: a, image: i}]}\n",
+    0
+)]
+#[case::job_with_a_label_of_pods(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {kueue.x-k8s.io/local-queue-name: q}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n",
+    1
+)]
+#[case::deployment(
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, labels: {kueue.x-k8s.io/queue-nam: q}}\nspec: {selector: {}, template: {spec: {containers: [{name: a, image: i}]}}}\n",
+    1
+)]
+#[case::daemon_set(
+    "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: a, labels: {kueue.x-k8s.io/queuename: q}}\nspec: {selector: {}, template: {spec: {containers: [{name: a, image: i}]}}}\n",
+    0
+)]
+fn misspelled_labels_of_queues_are_reported(#[case] input: &str, #[case] count: usize) {
+    let run = trainmesh(&["lint", "-f", "-"], input);
+    assert_eq!(run.stderr.matches("names no queue: use kueue.x-k8s.io/queue-name").count(), count, "{run:#?}");
+}
+
+/// Other labels, other modes and jobs with a queue are not reported.
+#[rstest]
+#[case::queue("labels: {kueue.x-k8s.io/queue-name: q}", "kueue")]
+#[case::priority("labels: {kueue.x-k8s.io/queue-name: q, kueue.x-k8s.io/priority-class: p}", "kueue")]
+#[case::another_mode("labels: {app: a}", "native")]
+#[case::priority_in_another_mode("labels: {kueue.x-k8s.io/priority-class: p, team/queue: x}", "native")]
+#[case::empty("labels: {kueue.x-k8s.io/queue-name: ''}", "native")]
+fn jobs_of_other_modes_need_no_queue(#[case] metadata: &str, #[case] mode: &str) {
+    let job = pytorch_job("", "").replace("name: a\n", &format!("name: a\n  {metadata}\n"));
+    let run = trainmesh(&["lint", "-f", "-", "--gang", mode, "-o", "json"], &job);
+    assert!(!run.stdout.contains("TR016"), "{run:#?}");
+}
+
+/// All pods of a namespace have the finding about its label.
+#[test]
+fn a_label_of_a_namespace_is_reported_once() {
+    let pods: String =
+        ["b", "c"].map(|name| format!("---\n{}", pod("").replace("name: a", &format!("name: {name}")))).concat();
+    let input = format!("{}{}{pods}", namespace("trainmesh.dev/fabric: eks-efaa"), pod(""));
+    let run = trainmesh(&["lint", "-f", "-", "-o", "json"], &input);
+    assert_eq!(run.stdout.matches("\"id\":\"FP046\"").count(), 1, "{run:#?}");
+    // Without its Namespace in the input, the label is that of each pod's namespace.
+    let labels = "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=eks-efaa";
+    let run =
+        trainmesh(&["lint", "-f", "-", "-o", "json", "--namespace-labels", labels], &format!("{}{pods}", pod("")));
+    assert_eq!(run.stdout.matches("\"id\":\"FP046\"").count(), 3, "{run:#?}");
+}
+
+/// The namespace of a workload that resembles a Namespace of the input is probably misspelled.
+#[rstest]
+#[case::misspelled("tema", "did you mean team?")]
+#[case::another("research", "")]
+fn namespaces_like_those_of_the_input_are_warnings(#[case] name: &str, #[case] part: &str) {
+    let pod = pod("").replace("namespace: team", &format!("namespace: {name}"));
+    let input = format!("{}{pod}", namespace("a: b"));
+    let run = trainmesh(&["lint", "-f", "-", "-o", "sarif", "--fail-on", "W"], &input);
+    let line = input.lines().position(|line| line.trim() == format!("namespace: {name}")).unwrap() + 1;
+    assert_eq!(run.stdout.contains(&format!("\"region\":{{\"startLine\":{line}}}")), !part.is_empty(), "{run:#?}");
+    assert!(run.stdout.contains(part), "{run:#?}");
+    let first = input.lines().position(|line| line == "---").unwrap() + 2;
+    let hint = if part.is_empty() { String::new() } else { format!("; {part}") };
+    let note = format!("unlike others: {name} (stdin:{first}{hint})\n");
+    assert!(run.stderr.contains(&note), "{note} in {run:#?}");
+}
+
+/// The operator copies the labels of the job to its master, which has no template.
+#[test]
+fn a_copied_label_is_located_on_the_job() {
+    let job = "\
+apiVersion: elastic.iml.github.io/v1alpha1
+kind: ElasticJob
+metadata:
+  name: a
+  labels:
+    trainmesh.dev/fabrik: tcp
+spec:
+  replicaSpecs:
+    worker:
+      replicas: 2
+      template:
+        spec: {containers: [{name: main, image: i}]}
+";
+    check(job, "label trainmesh.dev/fabrik has no effect", "trainmesh.dev/fabrik: tcp");
+}
+
+/// Objects with which connections to the ranks fail.
+const MESH: &str = "\
+apiVersion: v1
+kind: Service
+metadata:
+  name: tb
+spec:
+  PORTS
+  selector: {app: train}
+---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: tb}
+spec:
+  host: tb
+  trafficPolicy:
+    tls:
+      mode: ISTIO_MUTUAL
+---
+apiVersion: security.istio.io/v1
+kind: PeerAuthentication
+metadata: {name: default}
+spec: {mtls: {mode: STRICT}}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: js}
+spec:
+  replicatedJobs:
+  - name: w
+    template:
+      spec:
+        parallelism: 2
+        completions: 2
+        template:
+          metadata:
+            labels: {app: train, trainmesh.dev/mesh-traffic: MODE}
+          spec:
+            containers: [{name: a, image: i, ports: [{containerPort: 6006}]}]
+";
+
+/// Claims of a job whose domain has another number of nodes.
+const CLAIMS: &str = "\
+apiVersion: resource.nvidia.com/v1beta1
+kind: ComputeDomain
+metadata: {name: cd}
+spec:
+  numNodes: 8
+  channel: {resourceClaimTemplate: {name: channel}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpus}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}]}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: default, labels: {trainmesh.dev/inject: enabled, trainmesh.dev/fabric: tcp}}
+---
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: j}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 4
+      template:
+        spec:
+          resourceClaims:
+          - {name: gpu, resourceClaimName: gpus}
+          - {name: other, resourceClaimTemplateName: nope}
+          - {name: channels, resourceClaimTemplateName: channel}
+          containers:
+          - name: pytorch
+            image: i
+            resources:
+              claims:
+              - name: channels
+              - name: other
+              - name: gpu
+";
+
+/// The object that is wrong is often in another file than the job.
+#[rstest]
+#[case::service("clusterIP: None", "leave", "has no ports", "clusterIP: None")]
+#[case::rule(
+    "ports: [{port: 80, targetPort: 6006}]",
+    "disableCapture",
+    "DestinationRule default/tb requires mTLS",
+    "mode: ISTIO_MUTUAL"
+)]
+fn objects_of_the_mesh(#[case] ports: &str, #[case] mode: &str, #[case] part: &str, #[case] expected: &str) {
+    check(&MESH.replace("PORTS", ports).replace("MODE", mode), part, expected);
+}
+
+#[rstest]
+#[case::domain("ComputeDomain cd has numNodes 8", "numNodes: 8")]
+#[case::shared("by claim gpus", "- name: gpu")]
+#[case::unknown("template nope is unknown", "- name: other")]
+fn claims(#[case] part: &str, #[case] expected: &str) {
+    check(CLAIMS, part, expected);
 }

@@ -118,7 +118,7 @@ const ALL: [&str; 10] = [
     &[],
     "; it looks like a placeholder of a script: replace it first, for example with sed\n"
 )]
-#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "warning: --set NUM_NODE, X has no effect: no manifest contains ${NUM_NODE} or $NUM_NODE\n")]
+#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "warning: --set NUM_NODE has no effect: no manifest contains ${NUM_NODE} or $NUM_NODE\nwarning: --set X has no effect: no manifest contains ${X} or $X\n")]
 #[case::twice(&["lint", "-f", "-", "--set", "SIZE=2", "--set", "SIZE=3"], TEMPLATE, 2, &[], "error: --set: SIZE is set twice\n")]
 #[case::no_value(&["preview", "-f", "-", "--set", "SIZE"], TEMPLATE, 2, &[], "expected NAME=VALUE")]
 #[case::invalid_yaml(
@@ -127,6 +127,13 @@ const ALL: [&str; 10] = [
     2,
     &[],
     "; the line contains the shell placeholder ${A}: render the manifest with envsubst, or use --set A=VALUE\n"
+)]
+#[case::invalid_yaml_with_a_default(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Pod\nspec:\n  x: {a: ${A:-8}}\n",
+    2,
+    &[],
+    "; the line contains ${A:-8}: a placeholder with a default is not supported: render the manifest first\n"
 )]
 #[case::invalid_json(&["lint", "-f", "-"], "{\"apiVersion\": \"v1\",\n\"x\": ${A}}", 2, &[], "document 1, line 2: expected value; the line contains")]
 #[case::set_in_json(&["preview", "-f", "-", "--set", "A=1"], "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": ${A}}", 0, &["1 role"], "")]

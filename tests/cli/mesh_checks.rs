@@ -185,6 +185,45 @@ spec:
     assert_eq!(reasons.collect::<Vec<_>>(), expected);
 }
 
+/// KubeRay's Service of the head has the default ports if the Ray container declares none. KubeRay adds the port of metrics to the
+/// container.
+#[rstest]
+#[case::defaults("", "", "captured inbound: 8000, 8080, 8265, 10001")]
+#[case::declared_metrics(
+    "ports: [{name: metrics, containerPort: 9090}]",
+    "",
+    "captured inbound: 8000, 8265, 9090, 10001"
+)]
+#[case::declared("ports: [{name: dashboard, containerPort: 8266}]", "", "captured inbound: 8080, 8266")]
+#[case::declared_gcs("ports: [{name: gcs-server, containerPort: 6379}]", "", "captured inbound: 8080")]
+#[case::excluded("", "traffic.sidecar.istio.io/excludeInboundPorts: '8000,10001'", "captured inbound: 8080, 8265")]
+#[case::listed_by_the_user("", "traffic.sidecar.istio.io/includeInboundPorts: '8265'", "captured inbound: 8265")]
+fn the_ports_of_the_head_of_ray_stay_captured(#[case] ports: &str, #[case] annotations: &str, #[case] expected: &str) {
+    let manifest = format!(
+        "\
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {{name: a}}
+spec:
+  headGroupSpec: {{template: {{metadata: {{annotations: {{{annotations}}}}}, spec: {{containers: [{{name: ray, image: i, {ports}}}]}}}}}}
+  workerGroupSpecs:
+  - {{groupName: w, replicas: 2, template: {{spec: {{containers: [{{name: ray, image: i}}]}}}}}}
+"
+    );
+    let config = configuration(RANGES);
+    let config = config.path().to_str().unwrap();
+    let run =
+        trainmesh(&["preview", "-f", "-", "-o", "json", "--namespace-labels", DIRECT, "--config", config], &manifest);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "{report}");
+    for (result, expected) in results.iter().zip([expected, "captured inbound: 8080"]) {
+        let rules = result["rules"].as_array().unwrap();
+        let rule = rules.iter().find(|rule| rule["rule"] == "mesh.traffic").unwrap();
+        assert!(rule["message"].as_str().unwrap().ends_with(expected), "{rule}");
+    }
+}
+
 #[rstest]
 #[case::captured("FP021", SIDECARS, DEFAULT, job_set("PERMISSIVE"), true)]
 #[case::captured_in_ambient("FP021", AMBIENT, DEFAULT, job_set("PERMISSIVE"), true)]
@@ -231,6 +270,7 @@ spec:
     true
 )]
 #[case::whole_mpi_job("FP062", SIDECARS, RANGES, mpi_job("STRICT", OTHER_MODE, MODE), false)]
+#[case::invalid_launcher("FP062", DIRECT, RANGES, mpi_job("STRICT", "", "").replacen("image: i", "image: 1", 1), false)]
 #[case::captured_mpi_job("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", ""), false)]
 #[case::refused_for_an_mpi_job("FP062", SIDECARS, DEFAULT, mpi_job("STRICT", "", MODE), false)]
 #[case::roles_of_a_job_set("FP062", DIRECT, RANGES, calls("STRICT", 8000).replace("spec: {template: {spec", "spec: {template: {metadata: {labels: {trainmesh.dev/mesh-traffic: leave}}, spec"), false)]
@@ -326,6 +366,44 @@ fn a_mode_without_effect_does_not_silence_fp021() {
     let config = config.path().to_str().unwrap();
     let run = trainmesh(&["lint", "-f", "-", "--namespace-labels", DIRECT, "--config", config], &job_set("PERMISSIVE"));
     assert!(run.stdout.contains("FP021 W NCCL and Gloo hang behind Envoy, and mesh.enabled is false"), "{run:#?}");
+}
+
+/// Audit mode prevents the change that the label selects.
+#[test]
+fn a_service_without_ports_is_reported_in_audit_mode_by_lint_only() {
+    let labels = DIRECT.replace("enabled,istio", "audit,istio");
+    let config = configuration(RANGES);
+    let config = config.path().to_str().unwrap();
+    let arguments = ["-f", "-", "--namespace-labels", &labels, "--config", config];
+    let lint = trainmesh(&[&["lint"][..], &arguments].concat(), &job_set("STRICT"));
+    assert!(lint.stdout.contains("FP055 E"), "{lint:#?}");
+    let words: Vec<&str> = lint.stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains("label the namespace trainmesh.dev/inject: enabled: audit mode"), "{lint:#?}");
+    let preview = trainmesh(&[&["preview", "--fail-on", "warning"][..], &arguments].concat(), &job_set("STRICT"));
+    assert_eq!((preview.code, preview.stdout.contains("FP055")), (Some(0), false), "{preview:#?}");
+}
+
+/// The pods keep their inbound capture, so that `disableCapture` would not change what the finding reports.
+#[rstest]
+#[case::all_ports("includeInboundPorts: '*'")]
+#[case::all_ports_but_one("excludeInboundPorts: '9090'")]
+fn a_service_without_ports_is_reported_in_audit_mode_if_the_pods_stay_captured(#[case] annotation: &str) {
+    let labels = DIRECT.replace("enabled,istio", "audit,istio").replace("=direct", "=disableCapture");
+    let annotation =
+        format!("template: {{metadata: {{annotations: {{traffic.sidecar.istio.io/{annotation}}}}}, spec: {{con");
+    let job_set = job_set("STRICT");
+    let (captured, excluded) = (job_set.replace("template: {spec: {con", &annotation), &job_set);
+    for command in ["lint", "preview"] {
+        let found = |manifest: &str| {
+            let run = trainmesh(&[command, "-f", "-", "--namespace-labels", &labels], manifest);
+            let words: Vec<&str> = run.stdout.split_whitespace().collect();
+            let text = words.join(" ");
+            (text.contains("FP055 E"), text.contains("audit mode does not apply"))
+        };
+        assert_eq!(found(&captured), (true, false), "{command}");
+        let is_lint = command == "lint";
+        assert_eq!(found(excluded), (is_lint, is_lint), "{command}");
+    }
 }
 
 /// The finding is in `lint`, as in the output of `lint`, and the admission response contains its line.

@@ -106,6 +106,14 @@ fn labels_of_a_training_runtime_are_checked(#[case] manifest: &str, #[case] expe
 #[case::annotation(&pytorch_job("annotations: {trainmesh.dev/settle: 9s}", "metadata: {annotations: {trainmesh.dev/settle: 9s}}, ", ""), Some("trainmesh.dev/settle has no effect in .metadata.annotations: move it to .spec.pytorchReplicaSpecs.Worker.template.metadata.annotations\n"))]
 #[case::wrong_map(&pytorch_job("annotations: {trainmesh.dev/fabric: none}", LABEL, LABEL), Some("set the label in .spec.pytorchReplicaSpecs.Master.template.metadata.labels (and of the other pod templates)\n"))]
 #[case::istio(&pytorch_job("labels: {sidecar.istio.io/inject: 'false'}", "metadata: {labels: {sidecar.istio.io/inject: 'false'}}, ", ""), Some("TR006: PyTorchJob default/a: sidecar.istio.io/inject has no effect in .metadata.labels: move it to .spec.pytorchReplicaSpecs.Worker.template.metadata.labels\n"))]
+#[case::queue_of_volcano(&pytorch_job("annotations: {scheduling.volcano.sh/queue-name: a}", "", ""), Some("TR006: PyTorchJob default/a: scheduling.volcano.sh/queue-name has no effect in .metadata.annotations: move it to .spec.pytorchReplicaSpecs.Master.template.metadata.annotations (and of the other pod templates)\n"))]
+#[case::topology_of_volcano(&pytorch_job("annotations: {volcano.sh/network-topology-mode: hard}", "", ""), Some("TR006: PyTorchJob default/a: volcano.sh/network-topology-mode has no effect in .metadata.annotations: move it"))]
+#[case::topology_of_kueue(&pytorch_job("annotations: {kueue.x-k8s.io/podset-required-topology: rack}", "", ""), Some("TR006: PyTorchJob default/a: kueue.x-k8s.io/podset-required-topology has no effect in .metadata.annotations: move it to .spec.pytorchReplicaSpecs.Master.template.metadata.annotations (and of the other pod templates)\n"))]
+#[case::topology_of_the_job(&job_set("labels: {a: b}", "metadata: {annotations: {kueue.x-k8s.io/podset-preferred-topology: rack}}, ", "", ""), Some("move it to .spec.replicatedJobs[0].template.spec.template.metadata.annotations\n"))]
+#[case::topology_of_all_pods(
+    &pytorch_job("annotations: {a: b}", "metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}, ", "metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}, "), None
+)]
+#[case::queue_of_the_pods(&pytorch_job("annotations: {a: b}", "metadata: {annotations: {scheduling.volcano.sh/queue-name: a}}, ", ""), None)]
 #[case::one_job(&job_set("", "", LABEL, ""), Some("move it to .spec.replicatedJobs[1].template.spec.template.metadata.labels\n"))]
 #[case::job_and_its_pods(&job_set("labels: {a: b}", LABEL, LABEL, ""), None)]
 #[case::one_group(&ray_cluster("", LABEL, ""), Some("move it to .spec.headGroupSpec.template.metadata.labels (and of the other pod templates)\n"))]
@@ -122,4 +130,51 @@ fn an_entry_that_only_some_pods_have_is_reported(#[case] manifest: &str, #[case]
         assert_exit(&run, 0, &[], expected.unwrap_or_default());
         assert_eq!(run.stderr.contains("has no effect in"), expected.is_some(), "{run:#?}");
     }
+}
+
+/// Kueue manages no Job of Volcano, so that it counts no adapter of it either.
+#[rstest]
+#[case::queue("q", true)]
+#[case::unset("''", false)]
+fn a_queue_of_kueue_on_a_job_of_volcano_is_reported(#[case] queue: &str, #[case] is_reported: bool) {
+    let container = "{name: a, image: i, resources: {limits: {nvidia.com/gpu: 8}}}";
+    let job = format!(
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata:\n  name: a\n  labels: {{kueue.x-k8s.io/queue-name: {queue}}}\nspec: \
+         {{minAvailable: 2, schedulerName: volcano, tasks: [{{name: worker, replicas: 2, template: {{spec: {{restartPolicy: OnFailure, \
+         nodeSelector: {{node.kubernetes.io/instance-type: p5.48xlarge}}, containers: [{container}]}}}}}}]}}\n"
+    );
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[command, "-f", "-", "--fabric", "eks-efa"], &job);
+        let warning = "line 5: TR006: Job default/a: kueue.x-k8s.io/queue-name has no effect: Kueue has no integration for \
+                       batch.volcano.sh/v1alpha1 Job: use a JobSet, or set spec.queue, a queue of Volcano";
+        assert_eq!(run.stderr.contains(warning), is_reported, "{run:#?}");
+        assert!(!run.stdout.contains("FP029"), "{run:#?}");
+    }
+}
+
+/// Many annotations of Istio must not hide a label of trainmesh, which `--fail-on unknown` counts.
+#[test]
+fn labels_of_trainmesh_are_reported_before_others() {
+    let annotations: Vec<String> =
+        (0..21).map(|index| format!("sidecar.istio.io/statsInclusionRegexps{index}: a")).collect();
+    let metadata = format!("annotations: {{{}}}, labels: {{trainmesh.dev/fabrik: tcp}}", annotations.join(", "));
+    let job = labeled("batch/v1", "Job", &metadata, &format!("template: {}", template("")));
+    let run = trainmesh(&["preview", "-f", "-", "--summary", "--fail-on", "unknown"], &job);
+    assert_exit(&run, 1, &["21 manifest warnings"], "FP045: Job default/a: trainmesh.dev/fabrik has no effect");
+    let more = "TR006: Job default/a: 2 more labels and annotations have no effect here\n";
+    assert_eq!(run.stderr.matches(more).count(), 1, "{run:#?}");
+}
+
+/// The operator of an `ElasticJob` copies the labels of the job to its master, which has no template, and not to the workers.
+#[rstest]
+#[case::missing("", 1)]
+#[case::on_the_workers(LABEL, 0)]
+fn a_label_that_only_the_master_gets_is_reported(#[case] metadata: &str, #[case] code: i32) {
+    let worker = template(metadata).replace("pytorch", "main");
+    let spec = format!("replicaSpecs: {{worker: {{replicas: 2, template: {worker}}}}}");
+    let job = labeled("elastic.iml.github.io/v1alpha1", "ElasticJob", "", &spec);
+    let run = trainmesh(&["preview", "-f", "-", "--summary", "--fail-on", "unknown"], &job);
+    let warning = "FP045: ElasticJob default/a: trainmesh.dev/fabric has no effect in .metadata.labels: move it to \
+                   .spec.replicaSpecs.worker.template.metadata.labels";
+    assert_exit(&run, code, &[], if code == 0 { "" } else { warning });
 }

@@ -22,6 +22,40 @@ fn labels_without_effect_in_the_flag_are_reported_once(#[case] command: &[&str])
     assert_eq!(warnings, expected, "{run:#?}");
 }
 
+/// They are counted like those of a Namespace in the input, also if a label of the pod takes precedence.
+#[rstest]
+#[case::unknown(&["preview", "--summary", "--fail-on", "unknown"], 1)]
+#[case::warning(&["preview", "-o", "json", "--fail-on", "warning"], 1)]
+#[case::refused(&["preview", "--summary", "--fail-on", "refused"], 0)]
+#[case::lint(&["lint", "--fail-on", "W"], 1)]
+#[case::lint_errors(&["lint"], 0)]
+fn labels_without_effect_in_the_flag_fail_a_check(#[case] command: &[&str], #[case] code: i32) {
+    let labels = "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tcpp";
+    let pod = POD.replace("{name: a}\nspec", "{name: a, labels: {trainmesh.dev/fabric: none}}\nspec");
+    let run = trainmesh(&[command, &["-f", "-", "--namespace-labels", labels]].concat(), &pod);
+    let warning = "warning: --namespace-labels: FP045: label trainmesh.dev/fabric=tcpp: no fabric profile has this name: did you mean tcp?\n";
+    assert_exit(&run, code, &[], warning);
+}
+
+#[test]
+fn labels_without_effect_in_the_flag_are_in_json_and_sarif() {
+    let arguments = ["-f", "-", "--namespace-labels", "trainmesh.dev/injct=enabled"];
+    let run = trainmesh(&[&["lint", "-o", "json"], &arguments[..]].concat(), POD);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let message = "label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?";
+    let expected = serde_json::json!([
+        {"source": "--namespace-labels", "document": 0, "line": null, "id": "FP045", "severity": "W", "message": message}
+    ]);
+    assert_eq!(report["warnings"], expected);
+    let run = trainmesh(&[&["lint", "-o", "sarif"], &arguments[..]].concat(), POD);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let result = &report["runs"][0]["results"][0];
+    assert_eq!((&result["ruleId"], &result["message"]["text"]), (&"FP045".into(), &message.into()));
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "--namespace-labels");
+    let run = trainmesh(&[&["lint", "--summary"], &arguments[..]].concat(), POD);
+    assert!(run.stdout.contains("W: 1"), "{run:#?}");
+}
+
 #[rstest]
 #[case::gang("trainmesh.dev/gang=vulcano")]
 #[case::traffic("trainmesh.dev/mesh-traffic=drect")]
@@ -145,7 +179,7 @@ fn namespaces_with_assumed_labels_are_named(#[case] command: &[&str], #[case] is
         .collect();
     let input = format!("{POD}{}{namespace}", others.concat());
     let run = trainmesh(&[command, &["-f", "-"]].concat(), &input);
-    let note = "note: labels are assumed for namespaces that have no Namespace in the input, unlike others: a, b, c, d and 1 more\n";
+    let note = "note: labels are assumed for namespaces that have no Namespace in the input, unlike others: a (stdin:21), b (stdin:11), c (stdin:16), d (stdin:26) and 1 more\n";
     assert_eq!(run.stderr.contains(note), is_named, "{run:#?}");
     // Without a Namespace, the labels of all are assumed.
     let run = trainmesh(&[command, &["-f", "-"]].concat(), &input.replace(namespace, ""));
@@ -210,6 +244,70 @@ fn an_opted_out_pod_that_is_injected_is_reported(#[case] command: &str) {
     assert!(!run.stdout.contains("FP061"), "{run:#?}");
 }
 
+#[rstest]
+#[case::lint("lint")]
+#[case::preview("preview")]
+fn a_profile_of_an_opted_out_pod_is_reported(#[case] command: &str) {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {trainmesh.dev/inject: disabled, trainmesh.dev/fabric: tcp}}\n\
+               spec: {restartPolicy: Never, containers: [{name: a, image: i}]}\n";
+    let run = trainmesh(&[command, "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], pod);
+    let finding = "FP045 W label trainmesh.dev/fabric has no effect: the pod is labeled trainmesh.dev/inject=disabled";
+    assert_exit(&run, 0, &[finding], "");
+}
+
+/// The rules, which report captured traffic, do not run for these pods.
+#[rstest]
+#[case::lint("lint")]
+#[case::preview("preview")]
+fn captured_traffic_of_opted_out_pods_is_reported(#[case] command: &str) {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
+               template:\n    metadata: {labels: {trainmesh.dev/inject: disabled}}\n    spec: {restartPolicy: Never, containers: [{name: a, \
+               image: i, command: [torchrun, --nnodes=2, t.py]}]}\n";
+    let labels = "trainmesh.dev/inject=enabled,istio-injection=enabled";
+    let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels], job);
+    let finding =
+        "FP021 W NCCL and Gloo hang behind Envoy, and trainmesh.dev/inject=disabled excludes the pod: remove the label";
+    assert_exit(&run, 0, &[finding], "");
+    let run = trainmesh(&[command, "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], job);
+    assert!(!run.stdout.contains("FP021"), "{run:#?}");
+}
+
+/// A label of the Namespace is reported as that of a pod is.
+#[rstest]
+#[case::lint("lint")]
+#[case::preview("preview")]
+fn traffic_that_a_namespace_leaves_behind_envoy_is_reported(#[case] command: &str) {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
+               template: {spec: {restartPolicy: Never, containers: [{name: a, image: i, command: [torchrun, --nnodes=2, t.py]}]}}\n";
+    let labels = "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=leave";
+    let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels], job);
+    assert_exit(&run, 0, &["FP021 I NCCL and Gloo hang behind Envoy, and trainmesh.dev/mesh-traffic=leave"], "");
+}
+
+/// In a namespace that is always excluded, no label has an effect.
+#[rstest]
+#[case::system("kube-system", "trainmesh.dev/inject: enabled", &["trainmesh.dev/inject"])]
+#[case::installation("trainmesh-system", "trainmesh.dev/inject: audit", &["trainmesh.dev/inject"])]
+#[case::without_an_opt_in("kube-system", "trainmesh.dev/fabric: tcp", &["trainmesh.dev/fabric"])]
+#[case::all("kube-system", "trainmesh.dev/inject: enabled, trainmesh.dev/gang: native", &["trainmesh.dev/inject", "trainmesh.dev/gang"])]
+#[case::neutral("kube-system", "trainmesh.dev/inject: disabled, trainmesh.dev/fabric: none", &[])]
+#[case::another("team-a", "trainmesh.dev/inject: enabled", &[])]
+fn labels_of_excluded_namespaces_are_reported(#[case] name: &str, #[case] labels: &str, #[case] expected: &[&str]) {
+    let namespace = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n");
+    let input = format!("{namespace}---\n{}", POD.replace("name: a}", &format!("name: a, namespace: {name}}}")));
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[command, "-f", "-"], &input);
+        let found: Vec<&str> = run.stderr.lines().filter(|line| line.contains("FP045")).collect();
+        let start = format!("warning: stdin: document 1, line 3: FP045: Namespace {name}: label ");
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|key| format!("{start}{key} has no effect: pods in this namespace are never changed"))
+            .collect();
+        assert_eq!(found, expected, "{run:#?}");
+        assert!(!run.stdout.contains("FP045"), "{run:#?}");
+    }
+}
+
 const JOB: &str =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: team-a}\nspec: {containers: [{name: a, image: i}]}\n";
 
@@ -236,6 +334,11 @@ fn namespaces_that_values_exclude_are_not_changed(#[case] values: &[&str], #[cas
         let flags = arguments.iter().map(String::as_str);
         trainmesh(&command.iter().copied().chain(["-f", "-"]).chain(flags).collect::<Vec<_>>(), JOB)
     };
+    let namespace =
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a, labels: {trainmesh.dev/inject: enabled}}\n";
+    let flags = arguments.iter().map(String::as_str);
+    let lint = trainmesh(&["lint", "-f", "-"].into_iter().chain(flags).collect::<Vec<_>>(), namespace);
+    assert_eq!(lint.stderr.contains("pods in this namespace are never changed"), !changed, "{lint:#?}");
     let preview = run(&["preview", "-o", "explain"]);
     assert_eq!(preview.stdout.contains("applied  HoldAdded"), changed, "{preview:#?}");
     assert_eq!(preview.stdout.contains("ExcludedNamespace"), !changed, "{preview:#?}");

@@ -52,6 +52,7 @@ fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: 
     UNREACHABLE,
     "could not use the context prod: the kubeconfig has no context prod; it has kind-x, other"
 )]
+#[case::unset_current_context("doctor", &UNREACHABLE.replace("current-context: kind-x", "current-context: \"\""), "found no cluster: the kubeconfig has no current context: set KUBECONFIG, or use --context")]
 #[case::unknown_current_context("doctor", &UNREACHABLE.replace("current-context: kind-x", "current-context: zz"), "found no cluster: the kubeconfig has no context zz; it has kind-x, other")]
 #[case::unknown_cluster("doctor", &UNREACHABLE.replace("- {name: c,", "- {name: d,"), "the kubeconfig has no cluster c, which the context names")]
 #[case::not_yaml("doctor", "a: [", "/kubeconfig is not valid: line 1: unclosed bracket '['")]
@@ -128,4 +129,18 @@ fn another_server_is_named(
         "{run:#?}"
     );
     assert_eq!(run.stderr.lines().count(), 1, "{run:#?}");
+}
+
+/// The server may respond to other requests.
+#[test]
+fn a_request_without_a_response_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    std::fs::write(&path, UNREACHABLE.replace("https://127.0.0.1:1", &server)).unwrap();
+    let arguments = ["sweep", "-A", "--trainmesh-namespace", "mesh"];
+    let run = trainmesh_with(&arguments, "", &[("KUBECONFIG", path.to_str().unwrap())]);
+    let request = format!("could not read ConfigMap mesh/trainmesh-config at {server} (context kind-x)");
+    assert_eq!(run.stderr, format!("error: {request}: no response within 10s\n"));
 }

@@ -26,6 +26,11 @@ spec:
           - {name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}
 ";
 const FINDING: &str = "FP031 E Worker gets eks-efa, but not Master: NCCL hangs";
+const FINDING_IN_QUEUE: &str =
+    "FP031 W Worker gets eks-efa, but Master only if the queue supplies the instance type: NCCL may hang";
+
+const FINDING_OF_SETTINGS: &str =
+    "FP031 W Worker gets NCCL_IB_PCI_RELAXED_ORDERING and 5 more of aks-nd-sriov, but not Master: NCCL may hang";
 
 /// An MPIJob whose launcher is a rank, too, and gets another profile than the workers.
 const MPI_JOB: &str = "\
@@ -46,14 +51,43 @@ spec:
         spec: {containers: [{name: mpi, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]}
 ";
 
+/// Returns the job with a queue of Kueue.
+fn in_queue() -> String {
+    JOB.replace("metadata: {name: llama}", "metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: q}}")
+}
+
+/// Returns `job` with the machines of Azure for its Worker, and with this nodeSelector of its Master.
+fn on_azure(job: &str, master: &str) -> String {
+    job.replace("karpenter.sh/nodepool: p5", master).replace("p5.48xlarge", "Standard_ND96isr_H100_v5")
+}
+
 #[rstest]
+#[case::settings_of_one_role(
+    "lint -f - --fabric aks-nd-sriov", &on_azure(JOB, "agentpool: h100"), 0,
+    &[FINDING_OF_SETTINGS, "fix: select the same instance type in the pod templates of all roles\n"]
+)]
+#[case::settings_of_one_role_in_preview("preview -f - --fabric aks-nd-sriov --fail-on warning", &on_azure(JOB, "agentpool: h100"), 1, &[FINDING_OF_SETTINGS])]
+#[case::settings_of_one_role_in_a_queue(
+    "lint -f - --fabric aks-nd-sriov", &on_azure(&in_queue(), "agentpool: h100"), 0, &[FINDING_OF_SETTINGS, "unless each flavor of the ClusterQueue"]
+)]
+#[case::settings_of_no_role(
+    "preview -f - --fabric aks-nd-sriov --fail-on warning -o explain", &on_azure(JOB, "agentpool: h100").replace("node.kubernetes.io/instance-type: Standard_ND96isr_H100_v5", "a: b"), 0,
+    &["and 2 more: for Standard_ND96isr_H*, but the pod selects no instance type"]
+)]
+#[case::settings_of_other_machines(
+    "preview -f - --fabric aks-nd-sriov", &on_azure(JOB, "node.kubernetes.io/instance-type: Standard_ND96asr_v4"), 0,
+    &["FP033 W Worker selects Standard_ND96isr_H100_v5, but Master Standard_ND96asr_v4"]
+)]
 #[case::lint("lint -f - --fabric eks-efa", JOB, 1, &[FINDING])]
-#[case::launcher_with_gpus("lint -f -", MPI_JOB, 1, &["FP031 E Launcher gets ib-shared, but not Worker: NCCL hangs"])]
+#[case::launcher_with_gpus("lint -f -", MPI_JOB, 1, &["FP031 E Launcher gets ib-shared, but Worker ib-sriov: NCCL hangs"])]
 #[case::launcher_without_gpus("lint -f -", &MPI_JOB.replacen("nvidia.com/gpu: 8", "cpu: 8", 1), 0, &["E: 0"])]
 #[case::preview("preview -f - --fabric eks-efa", JOB, 0, &[FINDING, "2 roles: "])]
 #[case::both(
     "lint -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge"), 0, &["E: 0"]
 )]
+#[case::in_a_queue("lint -f - --fabric eks-efa", &in_queue(), 0, &[FINDING_IN_QUEUE, "E: 0", "fix: select the instance type in the pod templates"])]
+#[case::in_a_queue_in_the_pipeline("preview -f - --fabric eks-efa --fail-on refused,unknown", &in_queue(), 0, &[FINDING_IN_QUEUE])]
+#[case::in_a_queue_with_warnings("preview -f - --fabric eks-efa --fail-on warning", &in_queue(), 1, &[FINDING_IN_QUEUE])]
 #[case::a_role_without_gpus("lint -f - --fabric eks-efa", &JOB.replacen("nvidia.com/gpu: 8", "cpu: 8", 1), 0, &["E: 0"])]
 #[case::no_profile("lint -f -", JOB, 0, &["E: 0"])]
 #[case::requested_by_one_role(
@@ -84,9 +118,7 @@ fn the_job_is_reported_once(#[case] command: &str, #[case] input: &str, #[case] 
 #[case::lint("lint -f - --fabric eks-efa")]
 #[case::preview("preview -f - --fabric eks-efa")]
 fn adapters_of_a_queued_job_are_reported_for_each_role(#[case] command: &str) {
-    let job = JOB
-        .replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge")
-        .replace("metadata: {name: llama}", "metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: q}}");
+    let job = in_queue().replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge");
     let words: Vec<&str> = command.split_whitespace().collect();
     let finding = "FP029 W container pytorch: vpc.amazonaws.com/efa is not counted by Kueue";
     let run = trainmesh(&words, &job);

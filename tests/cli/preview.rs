@@ -36,12 +36,12 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["1 role: 1 changed; of these, 1 with a refused rule\n"],
     "failed: refused: stdin:4: Pod default/a: fabric FabricContradicted: "
 )]
-#[case::cause_of_a_namespace(
+#[case::cause_in_the_flag(
     &["preview", "-f", "-", "--summary", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/injct=enabled"],
     &format!("{POD}---\n{POD}"),
     1,
     &[],
-    "failed: unknown: Namespace default: FP045: namespace label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?\n"
+    "failed: unknown: --namespace-labels: FP045: label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?\n"
 )]
 #[case::fail_on_unknown_fabric(
     &["preview", "-f", "-", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tpc"],
@@ -198,6 +198,20 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
 #[case::lint_without_flag(&["lint", "-R", "jobs/"], "", 2, &[], "use '-f jobs/'")]
 #[case::no_manifest(&["preview"], "", 2, &[], "--filename <FILE>|--kustomize <DIR>")]
 #[case::machine_hint(&["fabric", "render", "eks-efa"], "", 1, &["depends on the instance type"], "set --machine; the profile contains p4d.24xlarge, ")]
+#[case::hint_about_settings(
+    &["fabric", "render", "aks-nd-sriov"],
+    "",
+    0,
+    &["skipped NCCL_IB_PCI_RELAXED_ORDERING, NCCL_IB_QPS_PER_CONNECTION, ", ": for Standard_ND96isr_H*, but the pod selects no instance type"],
+    "note: settings depend on the machine: set --machine; the profile contains Standard_ND96isr_H*"
+)]
+#[case::skipped_profile(
+    &["fabric", "render", "gke-rdma-gib-a3u", "--gpus", "4"],
+    "",
+    0,
+    &["fabric (TooFewAccelerators)"],
+    "note: gke-rdma-gib-a3u is not applied: the fabric profile requires more accelerators: at least 8"
+)]
 #[case::machine(&["fabric", "render", "eks-efa", "--machine", "p5.48xlarge"], "", 0, &["applied FabricAdded"], "")]
 fn commands(
     #[case] arguments: &[&str],
@@ -236,6 +250,9 @@ pub fn run_with_tools(command: &str, tools: &[(&str, &str)], kubeconfig: &str) -
 const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadata: {name: $1-$2}\"; \
                          echo 'spec: {containers: [{name: a, image: i}]}'";
 
+/// Fails for other directories than `b`.
+const PRINT_POD_OF_B: &str = "[ \"$2\" = b ] || exit 1; printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: i}]}\n'";
+
 #[rstest]
 #[case::kubectl("preview -k overlay", &[("kubectl", PRINT_POD), ("kustomize", "exit 1")], 0, "overlay/kustomization.yaml:1: Pod default/kustomize-overlay")]
 #[case::kustomize("lint -k overlay", &[("kustomize", PRINT_POD)], 0, "roles: 1;")]
@@ -244,7 +261,7 @@ const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadat
     "preview -k overlay",
     &[("kubectl", "echo warning: x >&2; echo 'error: no kustomization.yaml in overlay' >&2; exit 1")],
     2,
-    "error: `kubectl kustomize overlay` failed: warning: x no kustomization.yaml in overlay"
+    "error: overlay/kustomization.yaml: document 1, line 1: `kubectl kustomize overlay` failed: warning: x no kustomization.yaml in overlay"
 )]
 #[case::logged_failure(
     "preview -k overlay",
@@ -256,9 +273,21 @@ const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadat
     "preview -k overlay",
     &[("kubectl", "echo 'E1123 12:00:00 1 run.go:72] \"command failed\" err=\"not a directory\"' >&2; exit 1")],
     2,
-    "error: `kubectl kustomize overlay` failed: not a directory\n"
+    "line 1: `kubectl kustomize overlay` failed: not a directory\n"
 )]
-#[case::no_tool("preview -k overlay", &[], 2, "error: neither kubectl nor kustomize is on the PATH")]
+#[case::no_tool("preview -k overlay", &[], 2, "line 1: neither kubectl nor kustomize is on the PATH")]
+#[case::failure_among_others(
+    "preview -k a -k b",
+    &[("kubectl", PRINT_POD_OF_B)],
+    2,
+    "1 role: 1 changed; 1 error"
+)]
+#[case::failure_in_sarif(
+    "lint -k a -k b -o sarif",
+    &[("kubectl", PRINT_POD_OF_B)],
+    2,
+    "\"text\":\"`kubectl kustomize a` failed: no error message\"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"a/kustomization.yaml\""
+)]
 #[case::both("preview -k overlay -f pod.yaml", &[], 2, "cannot be used with")]
 fn kustomizations_are_rendered_by_the_users_tool(
     #[case] command: &str,

@@ -11,10 +11,23 @@ fn job(fields: &str) -> String {
     )
 }
 
+/// A template of a resource claim with this request of `version`.
+fn claim_template(version: &str, request: &str) -> String {
+    format!(
+        "apiVersion: resource.k8s.io/{version}\nkind: ResourceClaimTemplate\nmetadata: {{name: gpus}}\nspec:\n  spec:\n    devices:\n      \
+         requests:\n      - {{name: gpu, {request}}}\n"
+    )
+}
+
 /// An object of an operator's kind with `spec`, in which TEMPLATE is a pod template.
 fn operator(kind: &str, api_version: &str, spec: &str) -> String {
     let spec = spec.replace("TEMPLATE", "template: {spec: {containers: [{name: pytorch, image: i}]}}");
     format!("{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: a}}, spec: {{{spec}}}}}\n")
+}
+
+/// An `AppWrapper` with this manifest.
+fn wrapper(component: &str) -> String {
+    operator("AppWrapper", "workload.codeflare.dev/v1beta2", &format!("components: [{{template: {component}}}]"))
 }
 
 const TRAIN_JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\n\
@@ -33,9 +46,116 @@ fn train_job(changes: &str) -> String {
 #[case::pod_field_in_a_summary("preview -f - --summary --fail-on unknown", &job("      nodeSelectr: {a: b}\n"), 1, &["1 unknown or invalid"], "")]
 #[case::pod_field_by_lint("lint -f - --fail-on W", &job("      nodeSelectr: {a: b}\n"), 1, &["FP049 W PodSpec has no field nodeSelectr: did you mean nodeSelector?"], "")]
 #[case::value("lint -f -", &job("").replace("Never", "Nevr"), 1, &["FP049 E the apiserver rejects restartPolicy=Nevr: did you mean Never?"], "")]
+#[case::field_of_a_component(
+    "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {paralelism: 2, completionMode: Index, TEMPLATE}}"), 1, &[],
+    "AppWrapper default/a: spec.components[0].template.spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::metadata_of_an_operators_kind(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("name: a", "name: a, namspace: b"), 1, &[],
+    "line 1: FP049: PyTorchJob default/a: metadata.namspace has no effect: ObjectMeta has no field namspace: did you mean namespace?"
+)]
+#[case::metadata_of_a_train_job(
+    "preview -f - --fail-on unknown", &train_job("").replace("name: j", "name: j, lables: {a: b}"), 1, &[],
+    "line 3: FP049: TrainJob default/j: metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"
+)]
+#[case::metadata_of_a_namespace(
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, lables: {a: b}}\n", 1, &[],
+    "FP049: Namespace a: metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"
+)]
+#[case::field_of_the_object(
+    "lint -f -", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "").replace("spec:", "sepc:"), 2, &[],
+    "FP049: JobSet default/a: sepc has no effect: JobSet has no field sepc: did you mean spec?"
+)]
+#[case::status_of_the_object(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("spec: {pytorch", "status: {}, spec: {pytorch"), 0, &["E: 0, W: 0"], ""
+)]
+#[case::value_of_a_component(
+    "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
+    "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: expected NonIndexed or Indexed"
+)]
+#[case::operators_field_of_a_component(
+    "preview -f - --fail-on unknown", &wrapper("{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolcy: {}, pytorchReplicaSpecs: {Worker: {TEMPLATE}}}}"), 1, &[],
+    "spec.components[0].template.spec.runPolcy has no effect: PyTorchJobSpec has no field runPolcy: did you mean runPolicy?"
+)]
+#[case::kind_of_a_component(
+    "preview -f -", &wrapper("{apiVersion: batch/v1, kind: Jobs, metadata: {name: j}}"), 2, &[], "batch/v1 Jobs does not exist: did you mean Job?"
+)]
+#[case::level_of_a_policy(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "backoffLimit: 3, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "spec.backoffLimit has no effect: PyTorchJobSpec has no field backoffLimit: did you mean spec.runPolicy.backoffLimit?"
+)]
+#[case::two_levels(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "minAvailable: 3, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "did you mean spec.runPolicy.schedulingPolicy.minAvailable?"
+)]
+#[case::level_in_a_policy(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "runPolicy: {minAvailable: 3}, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "spec.runPolicy.minAvailable has no effect: RunPolicy has no field minAvailable: did you mean spec.runPolicy.schedulingPolicy.minAvailable?"
+)]
+#[case::level_of_a_job(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "replicatedJobs: [{name: w, parallelism: 2, template: {spec: {TEMPLATE}}}]"), 1, &[],
+    "ReplicatedJob has no field parallelism: did you mean spec.replicatedJobs[0].template.spec.parallelism?"
+)]
+#[case::level_of_a_pod(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {nodeSelector: {a: b}, TEMPLATE}}"), 1, &[],
+    "did you mean spec.pytorchReplicaSpecs.Worker.template.spec.nodeSelector?"
+)]
+#[case::level_above(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "replicatedJobs: [{name: w, startupPolicy: {}, template: {spec: {TEMPLATE}}}]"), 1, &[],
+    "did you mean spec.startupPolicy?"
+)]
+#[case::unknown_on_every_level(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "brandNew: 3, type: a, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 0, &["W: 0"], ""
+)]
+#[case::resource_without_domain("lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {gpu: 8}}"), 1, &["FP049 E the apiserver rejects the resource gpu: did you mean nvidia.com/gpu?"], "")]
+#[case::misspelled_resource("lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {memroy: 9Gi}}"), 1, &["the resource memroy: did you mean memory?"], "")]
+#[case::cpus("lint -f -", &job("").replace("image: i", "image: i, resources: {requests: {cpus: 4}}"), 1, &["the resource cpus: did you mean cpu?"], "")]
+#[case::huge_pages("lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {hugepage-2Mi: 1Gi}}"), 1, &["the resource hugepage-2Mi: did you mean hugepages-2Mi?"], "")]
+#[case::unknown_resource("lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {rdma: 1}}"), 1, &["the resource rdma: devices have a domain, such as nvidia.com/gpu"], "")]
+#[case::domain_without_a_dot("lint -f - --fail-on W", &job("").replace("image: i", "image: i, resources: {limits: {nvidia/gpu: 8}}"), 1, &["FP049 W no device plugin is known to provide nvidia/gpu: did you mean nvidia.com/gpu?"], "")]
+#[case::partition("lint -f - --fail-on W", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/mig-1g.10gbb: 1}}"), 1, &["nvidia.com/mig-1g.10gbb: did you mean nvidia.com/mig-1g.10gb?"], "")]
+#[case::resources_of_the_pod("lint -f -", &job("      resources: {limits: {cpu: 8, nvidia.com/gpu: 8}}\n"), 1, &["the apiserver rejects nvidia.com/gpu in the resources of a pod"], "")]
+#[case::standard_resources("lint -f - --fail-on W", &job("").replace("image: i", "image: i, resources: {limits: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi, hugepages-2Mi: 2Mi, nvidia.com/mig-1g.10gb.me: 1, a.b/gpu: 1}}"), 0, &["W: 0"], "")]
+#[case::node_affinity(
+    "lint -f -",
+    &job("      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: in, values: [b]}]}]}}}\n"),
+    1, &["FP049 E the apiserver rejects operator=in: did you mean In?"], ""
+)]
+#[case::spread("lint -f -", &job("      topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotScheduled}]\n"), 1, &["rejects whenUnsatisfiable=DoNotScheduled: did you mean DoNotSchedule?"], "")]
+#[case::medium("lint -f -", &job("      volumes: [{name: shm, emptyDir: {medium: memory}}]\n"), 1, &["FP049 E the kubelet rejects medium=memory: did you mean Memory?"], "")]
+#[case::rollout_strategy(
+    "lint -f - --fail-on W", &operator("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", "rolloutStrategy: {type: RollingUpdat}, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: a, image: i}]}}}"), 1, &[],
+    "spec.rolloutStrategy.type: unknown value RollingUpdat: did you mean RollingUpdate?"
+)]
+#[case::action_of_volcano(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "policies: [{action: RestartJobs, events: [PodEvicted]}], tasks: [{name: w, replicas: 2, TEMPLATE}]"), 1, &[],
+    "spec.policies[0].action: unknown value RestartJobs: did you mean RestartJob?"
+)]
+#[case::events_of_volcano(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "policies: [{action: RestartJob, events: [PodEvictd]}], tasks: [{name: w, replicas: 2, TEMPLATE}]"), 1, &[],
+    "spec.policies[0].events: unknown value PodEvictd: did you mean PodEvicted?"
+)]
+#[case::plugin_of_volcano(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "plugins: {svcs: []}, tasks: [{name: w, replicas: 2, TEMPLATE}]"), 1, &[],
+    "spec.plugins.svcs has no effect: the controller's set of plugins has no field svcs: did you mean svc?"
+)]
 #[case::workload_field(
     "preview -f - --fail-on warning", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
     "FP049: Job default/a: spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::field_of_a_claim(
+    "preview -f - --fail-on unknown", &claim_template("v1", "exactly: {deviceClassName: a, cuont: 8}"), 1, &[],
+    "warning: stdin: document 1, line 8: FP049: ResourceClaimTemplate default/gpus: spec.spec.devices.requests[0].exactly.cuont has no effect: \
+     ExactDeviceRequest has no field cuont: did you mean count?\n"
+)]
+#[case::request_of_a_claim(
+    "lint -f - --fail-on W", &claim_template("v1beta2", "exacly: {deviceClassName: a}"), 1, &[],
+    "requests[0].exacly has no effect: DeviceRequest has no field exacly: did you mean exactly?\n"
+)]
+#[case::claim_of_v1beta1("lint -f - --fail-on W", &claim_template("v1beta1", "deviceClassName: a, count: 8"), 0, &[], "")]
+#[case::type_in_a_claim(
+    "lint -f -", &claim_template("v1", "exactly: {deviceClassName: a, count: eight}"), 2, &[],
+    "document 1, line 8: ResourceClaimTemplate: spec.spec.devices.requests[0].exactly.count is \"eight\": expected a whole number\n"
 )]
 #[case::field_of_a_pod_template(
     "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metdata: {labels: {a: b}}\n"), 1, &[],
@@ -78,26 +198,80 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::value_of_a_job(
     "lint -f - --fail-on W", &job("").replace("spec:\n  template", "spec:\n  completionMode: indexed\n  template"), 1, &[],
-    "FP049: Job default/a: spec.completionMode: the apiserver rejects completionMode=indexed: did you mean Indexed?"
+    "FP049 E: Job default/a: spec.completionMode: the apiserver rejects completionMode=indexed: did you mean Indexed?"
 )]
+#[case::rejected_value_of_a_job(
+    "lint -f -", &job("").replace("spec:\n  template", "spec:\n  completionMode: indexed\n  template"), 1, &["E: 1, W: 0,"],
+    "FP049 E: Job default/a: spec.completionMode: the apiserver rejects completionMode=indexed: did you mean Indexed?"
+)]
+#[case::unknown_field_of_a_job("lint -f -", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 0, &["E: 0, W: 1,"], "FP049: Job")]
 #[case::value_of_a_job_template(
     "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "replicatedJobs: [{name: w, template: {spec: {completionMode: indexed, TEMPLATE}}}]"), 1, &[],
     "spec.replicatedJobs[0].template.spec.completionMode: the apiserver rejects completionMode=indexed"
 )]
 #[case::label_of_a_job(
     "lint -f - --fail-on W", &job("").replace("{name: a}", "{name: a, labels: {kueue.x-k8s.io/queue-name: 5}}"), 1, &[],
-    "stdin: document 1, line 3: FP049: Job default/a: metadata.labels[kueue.x-k8s.io/queue-name]: the apiserver rejects 5: expected a string; quote it"
+    "stdin: document 1, line 3: FP049 E: Job default/a: metadata.labels[kueue.x-k8s.io/queue-name]: the apiserver rejects 5: expected a string; quote it"
 )]
 #[case::annotation_of_an_operators_kind(
     "preview -f - --fail-on unknown",
     &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Master: {TEMPLATE}}").replace("{name: a}, spec", "{name: a, annotations: {x: [true]}}, spec"), 1, &[],
-    "FP049: PyTorchJob default/a: metadata.annotations.x: the apiserver rejects a list: expected a string\n"
+    "FP049 E: PyTorchJob default/a: metadata.annotations.x: the apiserver rejects a list: expected a string\n"
 )]
 #[case::label_of_a_template_of_jobs(
     "lint -f - --fail-on W",
     "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  schedule: '* * * * *'\n  jobTemplate:\n    metadata: {labels: {x: true}}\n    \
      spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n", 1, &[],
-    "line 7: FP049: CronJob default/a: spec.jobTemplate.metadata.labels.x: the apiserver rejects true: expected a string; quote it"
+    "line 7: FP049 E: CronJob default/a: spec.jobTemplate.metadata.labels.x: the apiserver rejects true: expected a string; quote it"
+)]
+#[case::labels_that_are_no_mapping(
+    "lint -f - --fail-on W", &job("").replace("{name: a}", "{name: a, labels: kueue.x-k8s.io/queue-name=q}"), 1, &[],
+    "line 3: FP049 E: Job default/a: metadata.labels: the apiserver rejects \"kueue.x-k8s.io/queue-name=q\": expected a mapping\n"
+)]
+#[case::annotations_that_are_no_mapping(
+    "preview -f - --summary --fail-on unknown", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("{name: a}", "{name: a, annotations: [a]}"), 1, &[],
+    "FP049 E: PyTorchJob default/a: metadata.annotations: the apiserver rejects a list: expected a mapping\n"
+)]
+#[case::metadata_that_is_no_mapping(
+    "lint -f - --fail-on W",
+    "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  schedule: '* * * * *'\n  jobTemplate:\n    metadata: x\n    \
+     spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n", 1, &[],
+    "line 7: FP049 E: CronJob default/a: spec.jobTemplate.metadata: the apiserver rejects \"x\": expected a mapping\n"
+)]
+#[case::parameter_of_ray(
+    "lint -f -", &operator("RayCluster", "ray.io/v1", "headGroupSpec: {rayStartParams: {num-gpus: 0}, TEMPLATE}"), 2, &[],
+    "spec.headGroupSpec.rayStartParams.num-gpus is 0: expected a string; quote it"
+)]
+#[case::parameters_of_ray(
+    "lint -f -",
+    &operator("RayCluster", "ray.io/v1", "headGroupSpec: {TEMPLATE}, workerGroupSpecs: [{groupName: a, rayStartParams: [num-gpus], TEMPLATE}]"), 2, &[],
+    "spec.workerGroupSpecs[0].rayStartParams is [\"num-gpus\"]: expected an object"
+)]
+#[case::resources_of_the_autoscaler(
+    "lint -f -",
+    &operator("RayCluster", "ray.io/v1", "enableInTreeAutoscaling: true, autoscalerOptions: {resources: {limits: {memory: []}}}, headGroupSpec: {TEMPLATE}"), 2, &[],
+    "spec.autoscalerOptions.resources.limits.memory is []: expected a quantity such as 8 or 4Gi"
+)]
+#[case::mount_path_of_a_volcano_job(
+    "lint -f -",
+    &operator("Job", "batch.volcano.sh/v1alpha1", "volumes: [{mountPath: 5, volumeClaimName: c}], tasks: [{name: w, replicas: 1, TEMPLATE}]"), 2, &[],
+    "spec.volumes[0].mountPath is 5: expected a string; quote it"
+)]
+#[case::secret_of_an_initializer(
+    "lint -f -", &train_job("initializer: {dataset: {secretRef: {name: 5}}}").replace("torch-distributed", "torchtune-llama3.2-1b"), 2, &[],
+    "spec.initializer.dataset.secretRef.name is 5: expected a string; quote it"
+)]
+#[case::list_without_items("lint -f -", "apiVersion: v1\nkind: List\nitem: []\n", 2, &[], "`items` of the List is missing")]
+#[case::container_of_a_component(
+    "lint -f -",
+    "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a}\nspec:\n  components:\n  - template:\n      \
+     apiVersion: kubeflow.org/v1\n      kind: PyTorchJob\n      metadata: {name: b}\n      spec:\n        pytorchReplicaSpecs:\n          \
+     Worker: {template: {spec: {containers: [{name: x, image: i}]}}}\n", 2, &[],
+    "line 12: AppWrapper: a container named pytorch in spec.components[0].template.spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing"
+)]
+#[case::misspelled_adapter(
+    "lint -f - --fail-on W", &job("").replace("image: i", "image: i, resources: {limits: {vpc.amazonaws.com/efas: 32}}"), 1,
+    &["no device plugin is known to provide vpc.amazonaws.com/efas: did you mean vpc.amazonaws.com/efa?"], ""
 )]
 #[case::null_label("lint -f - --fail-on W", &job("").replace("{name: a}", "{name: a, labels: {x: null}}"), 0, &[], "")]
 #[case::replica_type(
@@ -166,6 +340,9 @@ fn train_job(changes: &str) -> String {
     "preview -f - -o explain", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 0,
     &["mesh.hold            applied", "is null: expected a quantity"], ""
 )]
+#[case::null_label(
+    "lint -f - --fail-on E", &job("      nodeSelector: {z: }\n"), 0, &["FP049 W .spec.nodeSelector.z is null: expected a string; the apiserver reads it as \"\" or drops it"], ""
+)]
 #[case::pod_field_as_a_cause("preview -f - --summary --fail-on unknown", &job("      nodeSelectr: {a: b}\n"), 1, &[], "failed: unknown: stdin:8: Job default/a: FP049: PodSpec has no field nodeSelectr: did you mean nodeSelector?\n")]
 #[case::workload_field_as_a_cause(
     "preview -f - --fail-on unknown", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
@@ -187,7 +364,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::kind(
     "preview -f - --fail-on unknown", &job("").replace("kind: Job", "kind: Jobs"), 2, &[],
-    "error: stdin: document 1, line 1: batch/v1 Jobs does not exist: did you mean Job?\n"
+    "error: stdin: document 1, line 2: batch/v1 Jobs does not exist: did you mean Job?\n"
 )]
 #[case::group("lint -f -", "apiVersion: v1\nkind: Job\n", 2, &[], "v1 Job does not exist: did you mean batch/v1 Job?")]
 #[case::misspelled_group("preview -f - --summary", "apiVersion: kubflow.org/v1\nkind: PyTorchJob\n", 2, &[], "kubflow.org/v1 PyTorchJob does not exist: did you mean kubeflow.org/v1 PyTorchJob?")]
@@ -227,6 +404,41 @@ fn unknown_names_are_reported(
 ) {
     let words: Vec<&str> = command.split_whitespace().collect();
     assert_exit(&trainmesh(&words, input), code, stdout, stderr);
+}
+
+/// The training-operator accepts any replica type of a TFJob, and the case of letters does not matter.
+#[rstest]
+#[case::misspelled("Workers", Some("spec.tfReplicaSpecs.Workers: unknown value Workers: did you mean Worker?"))]
+#[case::swapped("Wroker", Some("spec.tfReplicaSpecs.Wroker: unknown value Wroker: did you mean Worker?"))]
+#[case::another_case("worker", None)]
+#[case::another_type("Reader", None)]
+fn a_misspelled_replica_type_of_a_tfjob_is_a_warning(#[case] role: &str, #[case] expected: Option<&str>) {
+    let template = "{template: {spec: {containers: [{name: tensorflow, image: i}]}}}";
+    let spec = format!("tfReplicaSpecs: {{Chief: {template}, {role}: {template}}}");
+    let job = operator("TFJob", "kubeflow.org/v1", &spec);
+    let run = trainmesh(&["preview", "-f", "-", "--summary", "--fail-on", "warning"], &job);
+    assert_exit(&run, i32::from(expected.is_some()), &[], expected.unwrap_or_default());
+    assert_eq!(run.stderr.contains("unknown value"), expected.is_some(), "{run:#?}");
+}
+
+/// Findings that follow from an invalid field are not reported: neither the field nor the patch is known.
+#[rstest]
+#[case::containers(
+    "containers: {name: a, image: 'b:1'}",
+    "is a mapping: expected a list",
+    "rejects a pod without containers"
+)]
+#[case::shared_memory(
+    "nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}, containers: [{name: a, image: b, env: [{name: A, value: 5}], \
+     resources: {limits: {nvidia.com/gpu: 8}}}]",
+    ".spec.containers[0].env[0].value is 5",
+    "FP013"
+)]
+fn an_invalid_pod_has_no_findings_that_follow_from_it(#[case] spec: &str, #[case] found: &str, #[case] absent: &str) {
+    let pod = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}\n");
+    let run = trainmesh(&["lint", "-f", "-", "--fabric", "eks-efa"], &pod);
+    assert_exit(&run, 1, &[found], "");
+    assert!(!run.stdout.contains(absent), "{run:#?}");
 }
 
 /// The training-operator rejects the replica type, so that it is no field without effect.

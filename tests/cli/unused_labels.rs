@@ -55,6 +55,14 @@ fn job_set(label: &str) -> Value {
     object
 }
 
+/// Job of Volcano, whose controller puts the pods into a gang.
+fn volcano_job(label: &str) -> Value {
+    let mut object = object("batch.volcano.sh/v1alpha1", "Job", "spec/tasks/0/template", label, "nvidia.com/gpu");
+    object["spec"]["tasks"][0]["name"] = json!("w");
+    object["spec"]["tasks"][0]["replicas"] = json!(2);
+    object
+}
+
 /// `RayJob` with a submitter, whose pods are in no gang.
 fn ray_job(label: &str) -> Value {
     let mut object =
@@ -92,6 +100,15 @@ fn ray_job(label: &str) -> Value {
     )
 )]
 #[case::job_set(job_set("gang=volcano"), None)]
+#[case::volcano(
+    volcano_job("gang=native"),
+    Some("label trainmesh.dev/gang=native has no effect: the operator of this kind puts all pods into gangs itself")
+)]
+#[case::scheduler_of_the_cluster(
+    volcano_job("gang=auto"),
+    Some("label trainmesh.dev/gang=auto has no effect: the operator of this kind puts all pods into gangs itself")
+)]
+#[case::opted_out_of_volcano(volcano_job("gang=none"), None)]
 #[case::opted_out(deployment("gang=none"), None)]
 #[case::submitter(ray_job("gang=volcano"), None)]
 #[case::ray_service(

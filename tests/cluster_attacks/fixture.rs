@@ -92,7 +92,9 @@ fn release() -> Arc<Release> {
         // The hostile clients run on the node outside of any pod, where no CPU weight balances them against the
         // replicas.
         let cpu_requests = "webhook.resources.requests.cpu=250m,controller.resources.requests.cpu=250m";
-        let release = Arc::new(Release::start(&[&timeout, &profile, cpu_requests]));
+        // The default, within which an attack must not delay a call.
+        let call_timeout = "webhook.timeoutSeconds=5";
+        let release = Arc::new(Release::start(&[&timeout, &profile, cpu_requests, call_timeout]));
         *shared = Arc::downgrade(&release);
         release
     })

@@ -30,6 +30,8 @@ impl Tenant {
                 "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace.name}]}),
         ];
         let _ = namespace.create(&list(objects)).success();
+        let user = format!("system:serviceaccount:{}:{ACCOUNT}", namespace.name);
+        Cluster::get().wait_until_allowed(&user, ["create", "pods"], &namespace.name);
         let token = namespace.kubectl(&["create", "token", ACCOUNT], "").success().stdout;
         let mut config = Cluster::get().kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
         config["users"][0]["user"] = json!({"token": token.trim()});

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use crate::fixture::Fixture;
 use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
-use trainmesh_testing::controller::{Controller, PodManifest, container, events, wait_for_event};
+use trainmesh_testing::controller::{
+    ContainerState, Controller, PodManifest, container, events, wait_for_event, wait_for_pod,
+};
 
 /// Adds a container that runs `script` and requests a GPU.
 fn with_gpu(pod: PodManifest, image: &str, script: &str) -> PodManifest {
@@ -55,6 +57,10 @@ fn peers_that_wait_for_one_pod_are_counted() {
         with_gpu(pod.label("training.kubeflow.org/replica-index", "0"), image, "sleep 1h")
     };
     fixture.create(&rank("master", IMAGE));
+    // The event counts the pods that wait when it is published.
+    wait_for_pod(&fixture.namespace, "llama-master-0", "it runs", |pod| {
+        pod.state("pytorch") == ContainerState::Running
+    });
     fixture.create(&rank("worker", "trainmesh.test/missing:1"));
     let event = wait_for_event(&fixture.namespace, "llama-worker-0", "ImagePullFails");
     assert!(event.note.contains("so 1 other pod of the job waits"), "{event:?}");

@@ -106,7 +106,9 @@ fn a_job_completes_only_with_the_controller(#[case] job: &Job) {
         "the main containers terminated a while ago, and the operator saw them run",
         || {
             let pods: Vec<_> = namespace.pods("").into_iter().map(ObservedPod).collect();
-            let terminations: Vec<_> = pods.iter().filter_map(|pod| pod.terminated_at(main)).collect();
+            // Proxies that have started: the kubelet starts them last.
+            let hanging = pods.iter().filter(|pod| pod.state(PROXY) == ContainerState::Running);
+            let terminations: Vec<_> = hanging.filter_map(|pod| pod.terminated_at(main)).collect();
             let quiet =
                 terminations.iter().max().is_some_and(|end| Timestamp::now().duration_since(*end) > QUIET_PERIOD);
             let conditions = job.conditions(&namespace);

@@ -2,26 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::fixture::Fixture;
-use trainmesh_testing::cluster::{Namespace, TIMEOUT, eventually};
+use trainmesh_testing::cluster::{KubectlOutput, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::controller::{
     ContainerRequest, ContainerState, ObservedPod, PROXY, PodManifest, QUIT_ENVOY, container, container_requests,
-    container_requests_by_pod, observe, wait_for_event, wait_for_pod,
+    container_requests_by_pod, observe, requests_until_termination, wait_for_event, wait_for_pod,
 };
 
 /// Number of proxy restarts, whose back-off the test waits for.
 const CRASHES: u64 = 3;
 
-/// Exit code of a command that SIGKILL ended.
-const KILLED: i32 = 137;
-
 /// A leader that was suspended for no longer still leads: its last renewal is at most this old, and the lease lasts
 /// twice as long.
 const MAX_SUSPENSION: Duration = Duration::from_secs(5);
-/// Number of attempts for a pod that may start too late.
+/// Time after which a stabilization window may end before the controller is suspended, or the pod deleted.
+const MAX_REACTION: Duration = Duration::from_secs(20);
+/// Stabilization window of tests that must act while it lasts.
+const LONG_WINDOW: &str = "30s";
+/// Number of attempts to act in time.
 const MAX_ATTEMPTS: usize = 10;
 
 /// A pod and its expected final state.
@@ -82,6 +83,10 @@ fn pods_reach_their_final_state() {
     for Lifecycle { name, phase, restarts: [train, proxy], .. } in LIFECYCLES {
         let pod = fixture.wait_finished(name);
         assert_eq!(pod.phase(), *phase, "{pod}");
+        if *name == "two-failures-then-success" {
+            let requests = requests_until_termination(&fixture.namespace, &pod);
+            assert_eq!(requests, [ContainerRequest::proxy(QUIT_ENVOY)], "{pod}");
+        }
         assert_eq!([pod.restarts("train"), pod.restarts(PROXY)], [*train, *proxy], "{pod}");
         assert!(pod.proxy_delay(&["train"]).is_some_and(|delay| delay >= SignedDuration::ZERO), "{pod}");
     }
@@ -89,7 +94,6 @@ fn pods_reach_their_final_state() {
     // Each instance may get one request for each method; none while the next instance is pending.
     let crashing = &requests["a-proxy-that-crashes"];
     assert!(crashing.len() <= 3 * (usize::try_from(CRASHES).unwrap() + 1), "{crashing:?}");
-    assert_eq!(requests["two-failures-then-success"], [ContainerRequest::proxy(QUIT_ENVOY)]);
     assert_eq!(fixture.controller.metric("trainmesh_premature_end_total"), Some(0));
 }
 
@@ -113,24 +117,36 @@ fn a_debug_container_does_not_keep_a_pod_running() {
 #[test]
 fn a_pod_that_is_being_deleted_gets_no_request() {
     let fixture = Fixture::new();
-    // The proxy drains for longer than the rest of the stabilization window; a quit request would cut that short.
-    let pod = fixture.group.pod("train").annotation("trainmesh.dev/settle", "12s");
-    let drain = json!({"terminationDrainDuration": "20s"});
-    fixture.create(&pod.proxy_config(&drain).spec("terminationGracePeriodSeconds", 40.into()).script("train", "true"));
-    wait_for_pod(&fixture.namespace, "train", "the main container has terminated, and the proxy is ready", |pod| {
-        pod.terminated_at("train").is_some() && pod.is_ready(PROXY)
-    });
-    let _ = fixture.namespace.delete("pod", "train").success();
+    let mut names = (0..MAX_ATTEMPTS).map(|attempt| format!("train-{attempt}"));
+    let name = names.find(|name| delete_in_window(&fixture, name)).expect("a pod that is deleted in time");
     eventually(TIMEOUT, "the pod is gone", || {
-        fixture.namespace.get("pod", "train").map_or(Ok(()), |pod| Err(ObservedPod(pod)))
+        fixture.namespace.get("pod", &name).map_or(Ok(()), |pod| Err(ObservedPod(pod)))
     });
-    assert_eq!(container_requests(&fixture.namespace, "train"), []);
+    assert_eq!(container_requests(&fixture.namespace, &name), []);
+}
+
+/// Deletes a pod after its main container has terminated. Returns false if its stabilization window may have ended before.
+fn delete_in_window(fixture: &Fixture, name: &str) -> bool {
+    // The proxy drains for longer than the rest of the stabilization window; a quit request would cut that short.
+    let pod = fixture.group.pod(name).annotation("trainmesh.dev/settle", LONG_WINDOW);
+    let drain = json!({"terminationDrainDuration": "45s"});
+    let pod = pod.proxy_config(&drain).spec("terminationGracePeriodSeconds", 90.into());
+    fixture.create(&pod.script("train", "until [ -e /tmp/end ]; do sleep 0.1; done"));
+    wait_for_pod(&fixture.namespace, name, "the proxy is ready", |pod| pod.is_ready(PROXY));
+    let start = Instant::now();
+    finish(&fixture.namespace, name);
+    let _ = fixture.namespace.delete("pod", name).success();
+    start.elapsed() < MAX_REACTION
 }
 
 #[test]
 fn a_pod_that_replaces_another_keeps_its_proxy() {
-    // On a busy machine the new pod may start so late that the controller has lost its lease and exits, as it should.
-    let fixture = (0..MAX_ATTEMPTS).find_map(|_| replace_pod_while_suspended()).expect("a pod that starts in time");
+    // On a busy machine the controller may be suspended for so long that it has lost its lease and exits, as it should.
+    let fixture =
+        (0..MAX_ATTEMPTS).find_map(|_| replace_pod_while_suspended()).expect("a pod that is replaced in time");
+    wait_for_pod(&fixture.namespace, "train", "the new main container runs", |pod| {
+        pod.is_ready("train") && pod.is_ready(PROXY)
+    });
     fixture.wait_caught_up();
     let pod = observe(&fixture.namespace, "train");
     assert_eq!([pod.state("train"), pod.state(PROXY)], [ContainerState::Running, ContainerState::Running], "{pod}");
@@ -138,23 +154,23 @@ fn a_pod_that_replaces_another_keeps_its_proxy() {
 }
 
 /// Returns a fixture whose controller resumes with a cached pod whose main container has terminated, and which has been
-/// replaced by another pod of the same name; `None` if the suspension took so long that the controller lost its lease.
+/// replaced by another pod of the same name; `None` if the suspension was too late, or so long that the controller lost its
+/// lease.
 fn replace_pod_while_suspended() -> Option<Fixture> {
-    let fixture = Fixture::with(&json!({"settle": "5s"}));
+    let fixture = Fixture::with(&json!({"settle": LONG_WINDOW}));
     let pod = |script| fixture.group.pod("train").script("train", script);
     fixture.create(&pod("true"));
-    wait_for_pod(&fixture.namespace, "train", "the main container has terminated", |pod| {
+    let terminated = wait_for_pod(&fixture.namespace, "train", "the main container has terminated", |pod| {
         pod.terminated_at("train").is_some()
     });
+    let reaction = Timestamp::now().duration_since(terminated.terminated_at("train")?);
     fixture.controller.signal("STOP");
     let suspended = Instant::now();
-    let _ = fixture.namespace.kubectl(&["delete", "pod", "train", "--force", "--grace-period=0"], "").success();
-    fixture.create(&pod("sleep 1h"));
-    wait_for_pod(&fixture.namespace, "train", "the new main container runs", |pod| {
-        pod.is_ready("train") && pod.is_ready(PROXY)
-    });
+    fixture.namespace.delete_pod_now("train");
+    fixture.namespace.create_pod(&pod("sleep 1h").into()).unwrap();
     fixture.controller.signal("CONT");
-    (suspended.elapsed() < MAX_SUSPENSION).then_some(fixture)
+    let in_time = reaction.unsigned_abs() < MAX_REACTION && suspended.elapsed() < MAX_SUSPENSION;
+    in_time.then_some(fixture)
 }
 
 #[test]
@@ -175,8 +191,16 @@ fn finish(namespace: &Namespace, pod: &str) {
     exec_to_exit(namespace, pod, "train", &["touch", "/tmp/end"]);
 }
 
-/// Runs a command that makes its own container exit. The container's exit kills a command that has not ended yet.
+/// Runs a command until its own container exits, which kills a command that has not ended yet.
 fn exec_to_exit(namespace: &Namespace, pod: &str, container: &str, command: &[&str]) {
-    let output = namespace.kubectl(&[&["exec", pod, "-c", container, "--"], command].concat(), "");
-    assert!(matches!(output.status.code(), Some(0 | KILLED)), "{output:?}");
+    let mut output = None;
+    eventually(TIMEOUT, &format!("{container} of {pod} exits"), || {
+        if observe(namespace, pod).terminated_at(container).is_some() {
+            return Ok(());
+        }
+        if !output.as_ref().is_some_and(|output: &KubectlOutput| output.status.success()) {
+            output = Some(namespace.kubectl(&[&["exec", pod, "-c", container, "--"], command].concat(), ""));
+        }
+        Err(format!("{output:?}"))
+    });
 }

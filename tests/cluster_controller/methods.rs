@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 use trainmesh_testing::cluster::{TIMEOUT, eventually};
 use trainmesh_testing::controller::{
-    ContainerRequest, ContainerState, PROXY, QUIT_AGENT, QUIT_ENVOY, container_requests, container_requests_by_pod,
+    ContainerRequest, ContainerState, PROXY, QUIT_AGENT, QUIT_ENVOY, container_requests, requests_until_termination,
 };
 
 /// Exits when the proxy is ready.
@@ -14,6 +14,9 @@ const AFTER_THE_PROXY: &str = "until wget -qO- http://127.0.0.1:15021/healthz/re
 /// The same for a proxy without Envoy, where only the agent listens.
 const AFTER_THE_AGENT: &str = "until wget -qO- http://127.0.0.1:15020/healthz/ready; do sleep 0.2; done; \
     ! wget -qO- http://127.0.0.1:15021/healthz/ready";
+
+/// Time limit of an attempt, for which a command that hangs is awaited. Others take less on a busy machine, too.
+const ATTEMPT_TIMEOUT: &str = "30s";
 
 /// A proxy, and the requests until it terminates. Repeated attempts of one method count once.
 struct Case {
@@ -92,27 +95,22 @@ const CASES: &[Case] = &[
 
 #[test]
 fn a_failed_method_is_followed_by_the_next() {
-    let fixture = Fixture::with(&json!({"portForward": true, "attemptTimeout": "3s"}));
+    let fixture = Fixture::with(&json!({"portForward": true, "attemptTimeout": ATTEMPT_TIMEOUT}));
     for Case { name, script, proxy, annotations, .. } in CASES {
         let pod = fixture.group.pod(name).proxy_config(&proxy()).script("train", script);
         fixture.create(&annotations.iter().fold(pod, |pod, (key, value)| pod.annotation(key, value)));
     }
-    for Case { name, .. } in CASES {
+    for Case { name, expected, .. } in CASES {
         let pod = fixture.wait_finished(name);
         assert_eq!(pod.phase(), "Succeeded", "{pod}");
         assert!(matches!(pod.state(PROXY), ContainerState::Terminated { code: 0, .. }), "{pod}");
-    }
-    let mut all = container_requests_by_pod(&fixture.namespace);
-    for Case { name, expected, .. } in CASES {
-        let mut requests = all.remove(*name).unwrap_or_default();
-        requests.dedup();
-        assert_eq!(requests, expected(), "{name}");
+        assert_eq!(requests_until_termination(&fixture.namespace, &pod), expected(), "{name}");
     }
 }
 
 #[test]
 fn no_port_is_forwarded_by_default() {
-    let fixture = Fixture::with(&json!({"attemptTimeout": "3s"}));
+    let fixture = Fixture::with(&json!({"attemptTimeout": ATTEMPT_TIMEOUT}));
     let proxy = json!({"proxyAdminPort": 15099, "statusPort": 15025});
     fixture.create(&fixture.group.pod("train").proxy_config(&proxy).script("train", "true"));
     fixture.create(
@@ -127,7 +125,7 @@ fn no_port_is_forwarded_by_default() {
     });
     fixture.wait_finished("hangs");
     fixture.wait_caught_up();
-    let mut requests = container_requests_by_pod(&fixture.namespace).remove("train").unwrap_or_default();
+    let mut requests = container_requests(&fixture.namespace, "train");
     requests.dedup();
     assert_eq!(requests, [ContainerRequest::proxy(QUIT_ENVOY)]);
 }

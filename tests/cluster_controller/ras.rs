@@ -10,7 +10,8 @@ fn create_job(namespace: &Namespace, name: &str, uses_host_network: bool, script
     let address = json!({"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}});
     let container = json!({"name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
         "command": ["sh", "-c", script], "env": [address]});
-    let spec = json!({"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "hostNetwork": uses_host_network,
+    // Without a grace period, a pod may be gone before its processes release the port of a node.
+    let spec = json!({"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "hostNetwork": uses_host_network,
         "containers": [container]});
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {
         "completions": 2, "parallelism": 2, "completionMode": "Indexed", "backoffLimit": 0, "template": {"spec": spec}}});
@@ -40,8 +41,7 @@ fn diagnose_silent(namespace: &Namespace, name: &str) -> Run {
     diagnose_after(namespace, name, &[NOT_FORWARDED])
 }
 
-/// Diagnoses a job whose processes serve RAS: they listen some time after they log, on the network of a node only
-/// once the kernel releases the port of the process before.
+/// Diagnoses a job whose processes serve RAS: they listen some time after they log.
 fn diagnose(namespace: &Namespace, name: &str) -> Run {
     diagnose_after(namespace, name, &[NOT_FORWARDED, "nothing listens on port"])
 }

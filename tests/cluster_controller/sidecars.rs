@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::fixture::Fixture;
 use trainmesh_testing::controller::{
-    ContainerRequest, ContainerState, PROXY, QUIT_ENVOY, container_requests, wait_for_event, wait_for_pod,
+    ContainerRequest, ContainerState, PROXY, QUIT_ENVOY, container_requests, requests_until_termination,
+    wait_for_event, wait_for_pod,
 };
 
 /// Exits some time after the quit request, so that a controller that does not wait would terminate the proxy first.
@@ -39,7 +40,9 @@ fn sidecars_terminate_before_the_proxy() {
     assert_eq!(container_requests(&fixture.namespace, "built-in")[0], ContainerRequest::PortForward);
     // The kubelet terminates a native proxy; the controller still terminates the sidecar.
     assert_eq!(fixture.wait_finished("native").phase(), "Succeeded");
-    assert_eq!(container_requests(&fixture.namespace, "native"), [quit_request("ship")]);
+    let mut requests = container_requests(&fixture.namespace, "native");
+    requests.dedup();
+    assert_eq!(requests, [quit_request("ship")]);
 }
 
 /// The order is that of the configuration, not of the pod: a sidecar may need another one until it exits.
@@ -50,8 +53,7 @@ fn sidecars_terminate_one_at_a_time_in_catalog_order() {
     let fixture = Fixture::with(&json!({"helpers": sidecars}));
     fixture.create(&fixture.group.pod("train").script("cache", SLOW).script("train", "true").script("reporter", SLOW));
     let pod = fixture.wait_finished("train");
-    let mut requests = container_requests(&fixture.namespace, "train");
-    requests.dedup();
+    let requests = requests_until_termination(&fixture.namespace, &pod);
     let quit_request =
         |name: &str| ContainerRequest::Exec { container: name.to_owned(), command: "touch /tmp/quit".to_owned() };
     assert_eq!(

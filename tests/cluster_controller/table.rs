@@ -21,10 +21,10 @@ const MIN_RESTARTS: u64 = 2;
 /// Time after which no further transition is expected: many times the stabilization window.
 const QUIET_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 /// Timeout of a row: restarts are 10 s and more apart, and the machine is busy.
-const ROW_TIMEOUT: Duration = Duration::from_mins(5);
+const ROW_TIMEOUT: Duration = Duration::from_mins(10);
 /// Longest time from the main containers' termination to the proxy's, which may not have started yet. Latency is
 /// benchmarked elsewhere; this detects pods that only a resync handles.
-const MAX_DELAY: SignedDuration = SignedDuration::from_mins(2);
+const MAX_DELAY: SignedDuration = SignedDuration::from_mins(4);
 
 #[test]
 fn the_proxy_is_terminated_only_when_no_main_container_will_run_again() {

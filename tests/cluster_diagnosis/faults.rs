@@ -181,7 +181,12 @@ fn proxy_ended() -> Namespace {
     eventually(TIMEOUT, "the proxy exits", || {
         let quit = ["exec", MASTER, "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit"];
         let output = namespace.kubectl(&quit, "");
-        if output.stderr.is_empty() { Ok(()) } else { Err(output.stderr) }
+        // The command may end with the container: only the state of the container matters.
+        let pod = namespace.get("pod", MASTER).ok_or("no pod")?;
+        let mut statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+        let terminated =
+            statuses.any(|status| status["name"] == "istio-proxy" && status["state"]["terminated"].is_object());
+        if terminated { Ok(()) } else { Err(output.stderr) }
     });
     namespace
 }

@@ -1,5 +1,7 @@
 //! `PyTorchJobs` of a master and a worker that run shell scripts, or torchrun.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::torch;
@@ -10,6 +12,8 @@ pub const JOB: &str = "llama";
 pub const MASTER: &str = "llama-master-0";
 /// Name of the worker's pod.
 pub const WORKER: &str = "llama-worker-0";
+/// Deadline for a line of a rank: with others on two cores, `import torch` can take minutes.
+const RANK_TIMEOUT: Duration = Duration::from_mins(6);
 /// A rank that runs.
 pub const RUNS: &str = "sleep 1h";
 
@@ -121,7 +125,7 @@ pub fn wait_for_running(namespace: &Namespace, count: usize) {
 
 /// Waits until the log of the current container of a pod contains `text`.
 pub fn wait_for_log(namespace: &Namespace, pod: &str, text: &str) {
-    eventually(TIMEOUT, &format!("{pod} logs {text}"), || {
+    eventually(RANK_TIMEOUT, &format!("{pod} logs {text}"), || {
         let log = namespace.kubectl(&["logs", pod, "--tail=50"], "").stdout;
         if log.contains(text) { Ok(()) } else { Err(log) }
     });

@@ -9,17 +9,19 @@ use crate::dump::{Dump, FirstFinding, first_finding};
 use crate::faults;
 use crate::job::{MASTER, TrainingJob, WORKER, run_python, wait_for_log, wait_for_status};
 
-/// Program of each rank: an operation of all ranks each second, each of which may take half a minute.
+/// Program of each rank: an operation of all ranks each second, each of which may take half a minute. On a loaded machine, one
+/// rank can start minutes after the other.
 const PROGRAM: &str = r#"
 import datetime, os, time
 import torch, torch.distributed as dist
 
 with open("/tmp/rank", "w") as file:
     file.write(str(os.getpid()))
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
+dist.init_process_group("gloo", timeout=datetime.timedelta(minutes=5))
+ranks = dist.new_group(timeout=datetime.timedelta(seconds=30))
 while True:
     tensor = torch.ones(1)
-    dist.all_reduce(tensor)
+    dist.all_reduce(tensor, group=ranks)
     print("the sum is %d" % tensor.item(), flush=True)
     time.sleep(1)
 "#;
@@ -62,11 +64,13 @@ fn agents_of_torchrun_recover_when_their_etcd_is_back() {
     }
     assert_eq!(Dump::read(&namespace).first_finding(), None);
 
-    run_python(&namespace, ETCD, "import os, signal; os.kill(1, signal.SIGTERM)");
+    // The command ends with the container: its exit code does not matter.
+    let output = namespace
+        .kubectl(&["exec", ETCD, "--", torch::PYTHON, "-c", "import os, signal; os.kill(1, signal.SIGTERM)"], "");
     let lost = || Some(FirstFinding::new("StoreLost", "yes"));
     eventually(TIMEOUT, "etcd is down", || match Dump::read(&namespace).first_finding() {
         found if found == lost() => Ok(()),
-        found => Err(format!("{found:?}")),
+        found => Err(format!("{found:?}, {}", output.stderr)),
     });
     for pod in [MASTER, WORKER] {
         wait_for_status(&namespace, pod, "restarted", |status| status["restartCount"].as_u64() >= Some(1));

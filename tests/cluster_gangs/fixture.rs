@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use trainmesh_core::gang::GangMode;
-use trainmesh_core::gang::object::GANG_APIS;
+use trainmesh_core::gang::object::{GANG_APIS, GANG_DENIED};
+use trainmesh_core::objects::FABRIC_CONFIG_MAP;
 use trainmesh_testing::cluster::server::{self, Server};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
 use trainmesh_testing::webhook::{Options, Webhook};
@@ -55,6 +56,11 @@ impl Fixture {
         Self::start(scheduler, scheduler.mode, capacity, &[])
     }
 
+    /// As [`Fixture::new`], in a namespace with another mode than that of Kubernetes' own scheduler.
+    pub fn with_mode(mode: GangMode, capacity: u32) -> Self {
+        Self::start(Scheduler::NATIVE, mode, capacity, &[])
+    }
+
     fn with_labels(scheduler: Scheduler, capacity: u32, labels: &[(&str, &str)]) -> Self {
         scheduler.start();
         let fixture = Self::start(scheduler, scheduler.mode, capacity, labels);
@@ -67,6 +73,8 @@ impl Fixture {
     fn start(scheduler: Scheduler, mode: GangMode, capacity: u32, labels: &[(&str, &str)]) -> Self {
         set_capacity(capacity);
         let webhook = Webhook::with_options(&Options::default());
+        let pins = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": FABRIC_CONFIG_MAP}});
+        let _ = webhook.config_namespace.create(&pins).success();
         webhook.configure("termination: {enabled: false}\nfabric: {enabled: false}");
         let selected = [("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/gang", mode.name())];
         let namespace = webhook.namespace(&[&selected, labels].concat());
@@ -96,7 +104,7 @@ impl Fixture {
     /// Returns what the controller announces on its Lease.
     fn announcement(&self) -> String {
         let lease = self.webhook.config_namespace.get("lease", "trainmesh-controller").unwrap_or_default();
-        lease["metadata"]["annotations"][GANG_APIS].as_str().unwrap_or_default().to_owned()
+        [GANG_APIS, GANG_DENIED].map(|key| lease["metadata"]["annotations"][key].as_str().unwrap_or_default()).join(" ")
     }
 
     /// Kills the controller and starts another.
@@ -132,6 +140,12 @@ impl Fixture {
         self.complete(&format!("{job}-{index}"));
     }
 
+    /// Sets a label of the namespace.
+    pub fn label(&self, label: &str) {
+        let _ =
+            Cluster::get().kubectl(&["label", "--overwrite", "namespace", &self.namespace.name, label], "").success();
+    }
+
     /// Changes fields of a job.
     pub fn patch(&self, job: &str, patch: &Value) {
         let _ = self.namespace.kubectl(&["patch", "job", job, "--type=merge", "-p", &patch.to_string()], "").success();
@@ -156,6 +170,16 @@ impl Fixture {
         Self::eventually(&format!("{expected} pods of {job} are placed"), || match self.placed(job) {
             placed if placed == expected => Ok(()),
             placed => Err(format!("{placed} are placed")),
+        });
+    }
+
+    /// Waits until a Job has completed or failed.
+    pub fn wait_finished(&self, job: &str) {
+        Self::eventually(&format!("{job} is finished"), || {
+            let status = self.namespace.get("job", job).unwrap_or_default()["status"].clone();
+            let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+            let is_final = |condition: &Value| matches!(condition["type"].as_str(), Some("Complete" | "Failed"));
+            if conditions.iter().any(is_final) { Ok(()) } else { Err(status.to_string()) }
         });
     }
 
@@ -241,7 +265,7 @@ pub fn set_capacity(capacity: u32) {
 }
 
 fn start_controller(webhook: &Webhook, arguments: &[&str]) -> Server {
-    let server = Server::start(server::temp_folder(), |command| {
+    let server = Server::start_supervised(server::temp_folder(), |command| {
         command.args(["controller", "--certificates", "none", "--namespace", &webhook.config_namespace.name]);
         command.args(arguments);
     });

@@ -109,8 +109,33 @@ impl Kind {
             }}})]
         },
     };
-    pub const ALL: [Self; 6] =
-        [Self::JOB, Self::PYTORCH_JOB, Self::JOB_SET, Self::TRAIN_JOB, Self::LEADER_WORKER_SET, Self::MPI_JOB];
+    pub const RAY_CLUSTER: Self = Self {
+        name: "RayCluster",
+        resource: "rayclusters.ray.io",
+        label: "ray.io/cluster",
+        operator: Some("kuberay"),
+        completes: false,
+        manifests: |fixture, name, pods| {
+            let mut template = fixture.template(name, "ray");
+            template["spec"]["restartPolicy"] = "Always".into();
+            // The pods run no Ray.
+            template["metadata"]["annotations"] = json!({"ray.io/overwrite-container-cmd": "true"});
+            vec![json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name}, "spec": {
+                "headGroupSpec": {"rayStartParams": {}, "template": template},
+                "workerGroupSpecs": [{"groupName": "workers", "replicas": pods - 1, "minReplicas": pods - 1,
+                    "maxReplicas": pods - 1, "rayStartParams": {}, "template": template}],
+            }})]
+        },
+    };
+    pub const ALL: [Self; 7] = [
+        Self::JOB,
+        Self::PYTORCH_JOB,
+        Self::JOB_SET,
+        Self::TRAIN_JOB,
+        Self::LEADER_WORKER_SET,
+        Self::RAY_CLUSTER,
+        Self::MPI_JOB,
+    ];
 
     /// Starts its operator, unless it runs, and stops one that conflicts with it.
     pub fn start_operator(self) {

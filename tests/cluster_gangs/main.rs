@@ -23,6 +23,8 @@ mod fixture;
 mod kinds;
 mod kueue;
 mod matrix;
+mod pins;
 mod placement;
+mod preview;
 mod scheduler;
 mod templates;

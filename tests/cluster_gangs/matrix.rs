@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{env, fs};
 
+use trainmesh_testing::cluster::Cluster;
+
 use crate::fixture::Fixture;
 use crate::kinds::Kind;
 use crate::placement::{CAPACITY, Completion, check_in_part, check_placed_whole};
 use crate::scheduler::Scheduler;
 
 const PAGE: &str = "docs/gang.md";
-/// Column for Jobs whose pods have Istio's sidecar.
-const SIDECAR: &str = "Job with a sidecar";
+/// Column for pods with Istio's sidecar.
+const SIDECAR: &str = "with a sidecar";
 /// Cell of a combination that was run.
 const SEEN: &str = "yes";
 /// Cell of one that was not.
@@ -22,9 +24,18 @@ const FILTER: &str = "GANG_MATRIX";
 /// Kinds that are run with every scheduler that groups their pods.
 const BASIC: [Kind; 2] = [Kind::JOB, Kind::PYTORCH_JOB];
 
+/// Kinds whose pods KAI's podgrouper groups.
+const GROUPED_BY_KAI: [Kind; 4] = [Kind::PYTORCH_JOB, Kind::LEADER_WORKER_SET, Kind::RAY_CLUSTER, Kind::MPI_JOB];
+
+/// Tools of the default control plane, and of a newer one, whose native API differs.
+const CONTROL_PLANE: &str = "kubernetes";
+const NEWER_CONTROL_PLANE: &str = "kubernetes-1.37";
+
 /// A scheduler with a kind of job.
 #[derive(Clone, Copy, Debug)]
 struct Combination {
+    /// Tools of the control plane.
+    control_plane: &'static str,
     scheduler: Scheduler,
     kind: Kind,
     sidecar: bool,
@@ -35,17 +46,23 @@ type Cells = BTreeMap<(String, String), String>;
 
 /// Every scheduler, with the kinds that are run with it. Kinds whose operators conflict are far apart.
 fn combinations() -> Vec<Combination> {
-    let plain = |scheduler, kind| Combination { scheduler, kind, sidecar: false };
-    let sidecar = |scheduler| Combination { scheduler, kind: Kind::JOB, sidecar: true };
+    let plain = |scheduler, kind| Combination { control_plane: CONTROL_PLANE, scheduler, kind, sidecar: false };
+    let sidecar = |scheduler, kind| Combination { sidecar: true, ..plain(scheduler, kind) };
     let mut all = Vec::new();
-    for scheduler in [Scheduler::NATIVE, Scheduler::VOLCANO] {
-        all.extend(Kind::ALL.map(|kind| plain(scheduler, kind)));
-        all.push(sidecar(scheduler));
+    for (control_plane, scheduler) in [
+        (CONTROL_PLANE, Scheduler::NATIVE),
+        (NEWER_CONTROL_PLANE, Scheduler::NATIVE),
+        (CONTROL_PLANE, Scheduler::VOLCANO),
+    ] {
+        let kinds = Kind::ALL.map(|kind| plain(scheduler, kind)).into_iter().chain([sidecar(scheduler, Kind::JOB)]);
+        all.extend(kinds.map(|combination| Combination { control_plane, ..combination }));
     }
-    for scheduler in [Scheduler::COSCHEDULING, Scheduler::YUNIKORN] {
+    for scheduler in [Scheduler::COSCHEDULING, Scheduler::YUNIKORN, Scheduler::KOORDINATOR] {
         all.extend(BASIC.map(|kind| plain(scheduler, kind)));
-        all.push(sidecar(scheduler));
+        all.push(sidecar(scheduler, Kind::JOB));
     }
+    all.push(sidecar(Scheduler::KAI, Kind::PYTORCH_JOB));
+    all.extend(GROUPED_BY_KAI.map(|kind| plain(Scheduler::KAI, kind)));
     all
 }
 
@@ -57,10 +74,15 @@ fn every_scheduler_places_every_kind_as_a_whole() {
     let page = fs::read_to_string(&path).unwrap();
     let table = find_table(&page);
     let mut cells = parse(table);
+    let control_plane =
+        Cluster::get().kubectl(&["get", "--raw", "/version"], "").success().object()["gitVersion"].take();
     let mut failed = Vec::new();
     let mut last: Option<Scheduler> = None;
     for combination in combinations() {
         let Combination { scheduler, .. } = combination;
+        if control_plane != format!("v{}", version(combination.control_plane)) {
+            continue;
+        }
         let name = format!("{}/{}", scheduler.mode, combination.column());
         if !name.contains(&filter) {
             continue;
@@ -84,16 +106,14 @@ fn every_scheduler_places_every_kind_as_a_whole() {
             failed.push(name);
         }
     }
-    if let Some(last) = last {
-        last.stop();
-    }
+    last.expect("the cluster runs some of the combinations").stop();
     fs::write(&path, page.replace(table, &render(&cells))).unwrap();
     assert!(failed.is_empty(), "failed: {failed:?}");
 }
 
 impl Combination {
     fn run(self) {
-        let Self { scheduler, kind, sidecar } = self;
+        let Self { scheduler, kind, sidecar, .. } = self;
         kind.start_operator();
         let completion = if sidecar || !kind.completes { Completion::Delete } else { Completion::Complete };
         let fixture = if sidecar { Fixture::in_mesh(scheduler, CAPACITY) } else { Fixture::new(scheduler, CAPACITY) };
@@ -102,7 +122,7 @@ impl Combination {
 
     fn row(self) -> String {
         let Scheduler { mode, project, operator } = self.scheduler;
-        format!("`{mode}`: {project} {}", version(operator.unwrap_or("kubernetes")))
+        format!("`{mode}`: {project} {}", version(operator.unwrap_or(self.control_plane)))
     }
 
     fn column(self) -> String {

@@ -1,5 +1,7 @@
 //! The schedulers under test.
 
+use std::sync::OnceLock;
+
 use serde_json::Value;
 
 use trainmesh_core::gang::GangMode;
@@ -25,12 +27,19 @@ impl Scheduler {
     pub const COSCHEDULING: Self =
         Self { mode: GangMode::Coscheduling, project: "scheduler-plugins", operator: Some("coscheduling") };
     pub const YUNIKORN: Self = Self { mode: GangMode::Yunikorn, project: "YuniKorn", operator: Some("yunikorn") };
+    pub const KOORDINATOR: Self =
+        Self { mode: GangMode::Koordinator, project: "Koordinator", operator: Some("koordinator") };
+    pub const KAI: Self = Self { mode: GangMode::Kai, project: "KAI-Scheduler", operator: Some("kai") };
     /// Not a scheduler, but a queue for the default one.
     pub const KUEUE: Self = Self { mode: GangMode::Kueue, project: "Kueue", operator: Some("kueue") };
 
     /// Starts it, unless it runs.
     pub fn start(self) {
         if let Some(operator) = self.operator {
+            if self.mode == GangMode::Kai {
+                // Both have the CRD `topologies.kueue.x-k8s.io`.
+                Cluster::get().stop_operator("kueue");
+            }
             Cluster::get().start_operator(operator);
         }
     }
@@ -47,16 +56,23 @@ impl Scheduler {
         (self.mode == GangMode::Yunikorn).then_some((YUNIKORN_QUEUES[0], "root.default"))
     }
 
-    /// Returns the API of its `PodGroups`, if the controller creates them.
+    /// Returns the API of its `PodGroups`, if the controller creates them. Of several native ones, the newest served.
     pub fn api(self) -> Option<GroupApi> {
-        // The test cluster runs Kubernetes 1.36.
-        GroupApi::ALL.into_iter().find(|api| api.mode() == self.mode && *api != GroupApi::NativeV1Beta1)
+        static NATIVE: OnceLock<GroupApi> = OnceLock::new();
+        let mut known = GroupApi::ALL.into_iter().filter(|api| api.mode() == self.mode);
+        if self.mode == GangMode::Native {
+            return Some(*NATIVE.get_or_init(|| {
+                let served = Cluster::get().kubectl(&["get", "--raw", "/apis/scheduling.k8s.io"], "").success().stdout;
+                known.find(|api| served.contains(&api.api_version())).expect("a native API")
+            }));
+        }
+        known.next()
     }
 
-    /// Returns the resource of its `PodGroups`, as in `podgroups.scheduling.k8s.io`.
+    /// Returns the resource of its `PodGroups`, as in `podgroups.v1beta1.scheduling.k8s.io`.
     pub fn groups(self) -> String {
         let api = self.api().expect("the mode has objects");
-        format!("{}.{}", GroupApi::PLURAL, api.group())
+        format!("{}.{}.{}", GroupApi::PLURAL, api.version(), api.group())
     }
 
     /// Returns the gang that a pod names.

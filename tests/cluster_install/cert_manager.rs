@@ -7,7 +7,7 @@ use crate::continuity::no_pod_is_missed;
 use crate::modes::{CERT_MANAGER_SECRET, KUBELET_SYNC_TIMEOUT, der, secret, wait_presented};
 use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
 use trainmesh_testing::release::Release;
-use trainmesh_testing::release::doctor::{assert_healthy, run_doctor};
+use trainmesh_testing::release::doctor::wait_until_healthy;
 
 /// Requests a renewal like `cmctl renew`, and waits until cert-manager has issued the certificate.
 fn renew(release: &Release, name: &str) {
@@ -47,5 +47,5 @@ fn renewals_by_cert_manager_miss_no_pod() {
             });
         }
     });
-    assert_healthy(&run_doctor(&release));
+    wait_until_healthy(&release);
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::lifecycle::wait_until_called;
-use trainmesh_testing::cluster::{Cluster, KubectlOutput};
+use trainmesh_testing::cluster::{Cluster, KubectlOutput, TIMEOUT, eventually};
 use trainmesh_testing::load::{Load, under_load, wait_for_new_pods};
 use trainmesh_testing::pods::{OPTED_IN, has_hold};
 use trainmesh_testing::release::Release;
@@ -66,11 +66,14 @@ fn a_drained_node_misses_no_pod() {
     no_pod_is_missed("kubectl drain", || {
         {
             let drain = Drain::new(&release);
-            let refused = drain.run("8s");
+            let refused = drain.run("30s");
             assert!(!refused.status.success(), "{}", refused.stdout);
             assert!(refused.stderr.contains("would violate the pod's disruption budget"), "{}", refused.stderr);
             let ready = |component| release.pods(component).iter().filter(|pod| is_ready(pod)).count();
-            assert_eq!([ready("webhook"), ready("controller")], [1, 1]);
+            eventually(TIMEOUT, "one replica of each is left", || {
+                let ready = ["webhook", "controller"].map(ready);
+                if ready == [1, 1] { Ok(()) } else { Err(format!("{ready:?}")) }
+            });
         }
         release.wait_until_ready();
 
@@ -78,7 +81,7 @@ fn a_drained_node_misses_no_pod() {
         release.upgrade(&[&format!("webhook.{cordon}"), &format!("controller.{cordon}")]);
         release.wait_until_rolled_out();
         let before = uids(&release);
-        let _ = Drain::new(&release).run("180s").success();
+        let _ = Drain::new(&release).run("300s").success();
         release.wait_until_rolled_out();
         assert!(uids(&release).iter().all(|uid| !before.contains(uid)));
     });

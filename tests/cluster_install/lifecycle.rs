@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::pods::{OPTED_IN, adds_hold};
 use trainmesh_testing::release::Release;
-use trainmesh_testing::release::doctor::{assert_healthy, run_doctor};
+use trainmesh_testing::release::doctor::wait_until_healthy;
 
 const KINDS: &str = "mutatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,\
                      clusterroles,clusterrolebindings";
@@ -46,9 +46,9 @@ fn the_chart_can_be_installed_upgraded_and_uninstalled() {
     let release = Release::start(&[]);
     let namespace = Cluster::get().namespace(&OPTED_IN);
     run_job(&namespace, "first");
-    assert_healthy(&run_doctor(&release));
+    wait_until_healthy(&release);
 
-    release.upgrade(&["webhook.replicas=3", "webhook.timeoutSeconds=3", "config.termination.settle=2s"]);
+    release.upgrade(&["webhook.replicas=3", "config.termination.settle=2s"]);
     release.wait_until_ready();
     run_job(&namespace, "second");
     release.test();

@@ -19,7 +19,7 @@ use crate::continuity::no_pod_is_missed;
 use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
 use trainmesh_testing::pods::OPTED_IN;
 use trainmesh_testing::release::Release;
-use trainmesh_testing::release::doctor::{assert_healthy, run_doctor};
+use trainmesh_testing::release::doctor::{run_doctor, wait_until_healthy};
 
 /// Secret that `certs/static-pair.sh` creates.
 const STATIC_SECRET: &str = "trainmesh-webhook-static";
@@ -174,7 +174,7 @@ fn certificates_renewed_by_cert_manager_are_served_without_a_restart() {
     // `tests/chart/run` checks the objects against the real definitions; these accept any field.
     let definitions = include_str!("cert-manager.yaml");
     let _ = Cluster::get().apply(definitions).success();
-    let established = ["wait", "--for=condition=Established", "--timeout=120s", "-f", "-"];
+    let established = ["wait", "--for=condition=Established", "--timeout=240s", "-f", "-"];
     let _ = Cluster::get().kubectl(&established, definitions).success();
     let release = Release::start_without_waiting(&["certificates.mode=certManager"]);
     let ca = issue::ca(Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24))).unwrap();
@@ -197,7 +197,7 @@ fn certificates_renewed_by_cert_manager_are_served_without_a_restart() {
     let restarts = |pod: &Value| pod["status"]["containerStatuses"][0]["restartCount"].clone();
     assert!(release.pods("webhook").iter().all(|pod| restarts(pod) == 0));
     let opted_in = Cluster::get().namespace(&OPTED_IN);
-    assert_healthy(&run_doctor(&release));
+    wait_until_healthy(&release);
     drop(opted_in);
 
     // In this mode trainmesh does not repair `caBundle`.

@@ -107,9 +107,24 @@ fn request(cluster: &Namespace, namespace: &str, request: &str, flags: &[&str]) 
     cluster.kubectl(&[&["get", "--raw", &path], flags].concat(), "")
 }
 
+/// Installs the chart without waiting for its pods, but until the apiserver enforces the permissions of the controller's account
+/// and the policy, which it reads from watches.
+fn install_with_port_forward() -> Release {
+    let release = Release::install("helm", &[PORT_FORWARD]);
+    let account = format!("--as={}", release.account("controller"));
+    let namespace = Cluster::get().namespace(&[]);
+    for path in REQUESTS {
+        eventually(TIMEOUT, "the policy is in force", || {
+            let error = request(&namespace, &namespace.name, path, &[&account]).stderr;
+            if error.contains(NAMESPACE_DENIED) { Ok(()) } else { Err(error) }
+        });
+    }
+    release
+}
+
 #[test]
 fn the_controller_may_act_only_in_opted_in_namespaces() {
-    let release = Release::install("helm", &[PORT_FORWARD]);
+    let release = install_with_port_forward();
     let account = format!("--as={}", release.account("controller"));
     let cluster = Cluster::get();
     for (labels, expected) in LABELS {
@@ -139,8 +154,12 @@ fn the_controller_may_not_forward_ports_by_default() {
     let namespace = Cluster::get().namespace(&[OPTED_IN]);
     let account = release.account("controller");
     let flag = format!("--as={account}");
-    let [exec, forward] = REQUESTS.map(|path| request(&namespace, &namespace.name, path, &[&flag]).stderr);
-    assert!(exec.contains(NO_POD), "{exec}");
+    let send = |path| request(&namespace, &namespace.name, path, &[&flag]).stderr;
+    eventually(TIMEOUT, "the chart's permissions are in force", || {
+        let exec = send(REQUESTS[0]);
+        if exec.contains(NO_POD) { Ok(()) } else { Err(exec) }
+    });
+    let forward = send(REQUESTS[1]);
     assert!(forward.contains("cannot get resource \"pods/portforward\""), "{forward}");
     // Granting the permission without the chart's value does not change the policy.
     let _ =
@@ -155,7 +174,7 @@ fn the_controller_may_not_forward_ports_by_default() {
 
 #[test]
 fn the_controller_may_only_terminate_sidecars() {
-    let release = Release::install("helm", &[PORT_FORWARD]);
+    let release = install_with_port_forward();
     let namespace = Cluster::get().namespace(&[OPTED_IN]);
     let container = |name: &str| {
         json!({"name": name, "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
@@ -165,7 +184,7 @@ fn the_controller_may_only_terminate_sidecars() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
         "spec": {"restartPolicy": "Never", "containers": containers}});
     let _ = namespace.apply(&pod).success();
-    let _ = namespace.kubectl(&["wait", "pod/p", "--for=condition=Ready", "--timeout=120s"], "").success();
+    let _ = namespace.kubectl(&["wait", "pod/p", "--for=condition=Ready", "--timeout=240s"], "").success();
     let account = format!("--as={}", release.account("controller"));
     for (arguments, expected) in EXECS_AND_FORWARDS {
         let arguments: Vec<_> = arguments.iter().map(|word| word.replace('@', &namespace.name)).collect();

@@ -23,8 +23,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("controller", "list podgroups.scheduling.sigs.k8s.io *", "only for suspicious pods of a gang of Koordinator"),
 ];
 
-/// Certificates are renewed during the test.
-const SHORT_LIFETIMES: &str = "certificates.caLifetime=36s,certificates.lifetime=24s";
+/// Certificates are renewed during the test. A new CA is trusted 10 s before it signs.
+const SHORT_LIFETIMES: &str = "certificates.caLifetime=2m,certificates.lifetime=1m";
 /// Grants every permission that the chart can grant.
 const PORT_FORWARD: &str = "config.termination.portForward=true";
 
@@ -96,7 +96,7 @@ fn terminate_proxy_without_commands(namespace: &Namespace) {
         "spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "trainmesh.test/busybox:1",
             "imagePullPolicy": "Never", "command": ["sh", "-c", script]}]}});
     let _ = namespace.create(&pod).success();
-    let succeeded = ["wait", "pod/nowhere", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s"];
+    let succeeded = ["wait", "pod/nowhere", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=240s"];
     let _ = namespace.kubectl(&succeeded, "").success();
 }
 
@@ -156,7 +156,7 @@ fn no_permission_is_missing_or_unused() {
     release.upgrade(&[
         SHORT_LIFETIMES,
         PORT_FORWARD,
-        "webhook.timeoutSeconds=3",
+        "webhook.timeoutSeconds=10",
         "controller.podAnnotations.round=two",
     ]);
     release.wait_until_rolled_out();

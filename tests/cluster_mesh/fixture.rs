@@ -1,6 +1,7 @@
 //! A namespace in the mesh, whose pods the webhook patches, and its pods.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -11,6 +12,9 @@ use trainmesh_testing::torch;
 use trainmesh_testing::webhook::{APPLIED, Webhook};
 
 use crate::rank::Rank;
+
+/// Deadline for a step of a rank: with others on two cores, `import torch` can take minutes.
+const RANK_TIMEOUT: Duration = TIMEOUT.saturating_mul(2);
 
 /// True if proxies accept plain inbound connections, like the mode of a `PeerAuthentication`.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +131,7 @@ impl Mesh {
     pub fn request_without_proxy(&self, address: &str, port: u16) -> Option<String> {
         let name = format!("plain-{port}");
         let client = PodManifest::new(&name).label("sidecar.istio.io/inject", "false");
-        self.request(client, &name, &format!("http://{address}:{port}/"))
+        self.request(client, &name, &format!("http://{address}:{port}/"), 1)
     }
 
     /// Requests a page from a pod of the mesh. Returns `None` if the connection fails.
@@ -135,11 +139,13 @@ impl Mesh {
         // The label of the namespace must not disable the capture of the client, too.
         let client = PodManifest::new("client").native(true).label("trainmesh.dev/mesh-traffic", "leave");
         let client = self.captured(client);
-        self.request(client, "client", &service.url())
+        // kube-proxy may learn of the Service later than the client.
+        self.request(client, "client", &service.url(), 20)
     }
 
-    fn request(&self, client: PodManifest, name: &str, url: &str) -> Option<String> {
-        let script = format!("timeout 30 wget -q -O - {url}");
+    fn request(&self, client: PodManifest, name: &str, url: &str, attempts: u8) -> Option<String> {
+        let script =
+            format!("for n in $(seq {attempts}); do timeout 120 wget -q -O - {url} && exit; sleep 1; done; exit 1");
         let _ = self.namespace.create(&client.script("request", &script)).success();
         let pod = self.pod(name, String::new());
         let succeeded = pod.wait_for_phase(&["Succeeded", "Failed"]) == "Succeeded";
@@ -189,12 +195,24 @@ impl Pod<'_> {
     pub fn allow(&self, step: &str) {
         let program = format!("open('/tmp/{step}', 'w')");
         let command = ["exec", &self.name, "-c", "pytorch", "--", torch::PYTHON, "-c", &program];
-        let _ = self.namespace.kubectl(&command, "").success();
+        eventually(TIMEOUT, &format!("{} continues", self.name), || {
+            let output = self.namespace.kubectl(&command, "");
+            // The last step lets the rank exit, which kills the command.
+            let is_done = output.status.success() || self.is_finished();
+            if is_done { Ok(()) } else { Err(output.stderr) }
+        });
+    }
+
+    fn is_finished(&self) -> bool {
+        let pod = self.namespace.get("pod", &self.name).unwrap_or_default();
+        let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+        let mut ranks = statuses.filter(|status| status["name"] == "pytorch");
+        ranks.any(|status| status["state"]["terminated"].is_object())
     }
 
     /// Waits until the rank has written `text`.
     pub fn wait_for_log(&self, text: &str) {
-        eventually(TIMEOUT, text, || {
+        eventually(RANK_TIMEOUT, text, || {
             let log = self.log();
             if log.contains(text) { Ok(()) } else { Err(log) }
         });
@@ -220,7 +238,7 @@ impl Pod<'_> {
     }
 
     fn wait_for_phase(&self, phases: &[&str]) -> String {
-        eventually(TIMEOUT, &format!("{} is in phase {phases:?}", self.name), || {
+        eventually(RANK_TIMEOUT, &format!("{} is in phase {phases:?}", self.name), || {
             let pod = self.namespace.get("pod", &self.name).ok_or("it does not exist")?;
             let phase = pod["status"]["phase"].as_str().unwrap_or_default().to_owned();
             if phases.contains(&phase.as_str()) { Ok(phase) } else { Err(format!("{phase}: {}", pod["status"])) }

@@ -36,7 +36,7 @@ if rank == 0:
     wait_for("start")
 else:
     print("connecting", flush=True)
-timeout = datetime.timedelta(seconds=100)
+timeout = datetime.timedelta(minutes=10)
 store = dist.TCPStore(address, port, 2, rank == 0, timeout, wait_for_workers=False)
 if rank == 0:
     print("the store listens", flush=True)
@@ -45,7 +45,7 @@ tensor = torch.full((1 << 20,), float(rank + 1))
 dist.all_reduce(tensor)
 print("the sum is %d" % tensor[0].item(), flush=True)
 if "SERVICE" in os.environ:
-    answer = urllib.request.urlopen(os.environ["SERVICE"], timeout=60).read().decode().strip()
+    answer = urllib.request.urlopen(os.environ["SERVICE"], timeout=300).read().decode().strip()
     print("the service answered: " + answer, flush=True)
 wait_for("finish")
 "#;

@@ -110,6 +110,8 @@ fn reports_an_empty_cluster_and_an_installation_next_to_istio_aux() {
         ]))
         .success();
     let _ = home.create(&list([secret, service(), endpoints(), lease()])).success();
+    let account = format!("system:serviceaccount:{}:trainmesh-controller", home.name);
+    cluster.wait_until_allowed(&account, ["delete", "nodes"], &home.name);
     let installed = [
         ("VersionServed", "ok"),
         ("Registered", "ok"),
@@ -128,8 +130,7 @@ fn reports_an_empty_cluster_and_an_installation_next_to_istio_aux() {
     DoctorReport::collect(&home, None).check(2, &installed);
 
     // A user without permissions gets a note rather than failures.
-    let unprivileged = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(unprivileged.path(), impersonating("nobody").to_string()).unwrap();
+    let unprivileged = Cluster::get().kubeconfig_of("nobody");
     DoctorReport::collect(&home, Some(unprivileged.path()))
         .check(0, &[("VersionServed", "ok"), ("NotReadable", "note")]);
 }
@@ -187,17 +188,8 @@ fn endpoints() -> Value {
         "ports": [{"port": 10250}], "endpoints": [ready("192.0.2.1"), ready("192.0.2.2")]})
 }
 
-/// Returns a Lease that was renewed just now.
+/// Returns a Lease that was renewed just now, and does not expire before the test ends.
 fn lease() -> Value {
     json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE},
-        "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", Timestamp::now())}})
-}
-
-/// Returns the cluster's kubeconfig, impersonating `user`.
-fn impersonating(user: &str) -> Value {
-    let mut config = Cluster::get().kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
-    for entry in config["users"].as_array_mut().unwrap() {
-        entry["user"]["as"] = user.into();
-    }
-    config
+        "spec": {"holderIdentity": "a", "leaseDurationSeconds": 3600, "renewTime": format!("{:.6}", Timestamp::now())}})
 }

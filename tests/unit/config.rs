@@ -35,8 +35,12 @@ fn check_text(text: &str, expected: &[&str]) {
 #[test]
 fn an_unknown_gang_mode_is_reported_with_all_modes() {
     let (last, others) = GangMode::names().split_last().unwrap();
-    let expected = format!("line 4: gang.default: unknown value \"vulcano\": expected {} or {last}", others.join(", "));
-    check("gang:\n  default: vulcano\n", &[&expected]);
+    let expected = format!("line 4: gang.default: unknown value \"x\": expected {} or {last}", others.join(", "));
+    check("gang:\n  default: x\n", &[&expected]);
+    check(
+        "gang:\n  default: volcanoo\n",
+        &[r#"line 4: gang.default: unknown value "volcanoo": did you mean volcano?"#],
+    );
 }
 
 #[rstest]
@@ -53,11 +57,11 @@ fn an_unknown_gang_mode_is_reported_with_all_modes() {
 #[case::misspelled_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
 #[case::unknown_value(
     "mesh:\n  nativeSidecar: perfer\n",
-    &[r#"line 4: mesh.nativeSidecar: unknown value "perfer": expected leave or prefer"#]
+    &[r#"line 4: mesh.nativeSidecar: unknown value "perfer": did you mean prefer?"#]
 )]
 #[case::value_in_another_case(
     "mesh: {traffic: DisableCapture}\n",
-    &[r#"line 3: mesh.traffic: unknown value "DisableCapture": expected leave, direct, disableCapture or disableInjection"#]
+    &[r#"line 3: mesh.traffic: unknown value "DisableCapture": did you mean disableCapture?"#]
 )]
 #[case::empty_value("mesh: {nativeSidecar: ''}\n", &[r#"line 3: mesh.nativeSidecar: unknown value "": expected leave or prefer"#])]
 #[case::boolean_for_a_name(
@@ -149,6 +153,8 @@ fn odd_texts_are_read_as_in_a_manifest(#[case] body: &str, #[case] expected: &[&
 
 const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
     `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
+const LIST: &str = "a list of fabric profiles, not a configuration: write it below fabric.profiles, as \
+    `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
 const EMPTY: &str =
     "empty: a configuration has at least apiVersion: config.trainmesh.dev/v1alpha1 and kind: TrainmeshConfiguration";
 
@@ -157,6 +163,9 @@ const EMPTY: &str =
 #[case::comment_only("# later\n", &[EMPTY])]
 #[case::not_a_mapping("- a\n", &["line 1: expected a mapping, found a list"])]
 #[case::profile("name: a\ntransport: ib\n", &[PROFILE])]
+#[case::list("- {name: a, transport: ib}\n- {name: b}\n", &[LIST])]
+#[case::list_in_its_field("profiles:\n- {name: a, transport: ib}\n", &[LIST])]
+#[case::list_of_others("- {name: a}\n- a\n", &["line 1: expected a mapping, found a list"])]
 #[case::malformed_profile(
     "name: a\ntransport: rdma\n",
     &[PROFILE, r#"line 2: transport: unknown value "rdma": expected ib, roce, efa, tcpx, tcpxo, gib or tcp"#]

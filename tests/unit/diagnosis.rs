@@ -2,7 +2,9 @@
 
 mod bounds;
 mod changes;
+mod commands;
 mod crash;
+mod declared_gangs;
 mod ended;
 mod events;
 mod fabric;

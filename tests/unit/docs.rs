@@ -157,7 +157,7 @@ fn exported() -> String {
     metrics.lifecycle.record_skip("BeingDeleted");
     metrics.lifecycle.move_pod(None, Some("waiting"));
     metrics.fabric.set_mixed_gangs(1);
-    metrics.fabric.set_unpinned(1, 1);
+    metrics.fabric.set_unpinned(1, 1, 1);
     metrics.gang.record_write("create", "written");
     metrics.diagnosis.set_findings(&[(DiagnosisCode::CrashLoop, 1)].into());
     metrics.diagnosis.set_inventory(&InventoryCounts::default());
@@ -193,7 +193,7 @@ fn doctor_requires_the_permissions_that_the_chart_grants() {
     ];
     let granted: BTreeSet<String> = manifests.iter().flat_map(|(server, text)| grants(*server, text)).collect();
     let needed = required_permissions(&Configuration::embedded(), &Servers::default(), "home");
-    let needed: BTreeSet<String> = needed.iter().map(|right| format!("{right} ({})", right.group)).collect();
+    let needed: BTreeSet<String> = needed.iter().map(|permission| format!("{permission:?}")).collect();
     assert_eq!(needed, granted);
 }
 
@@ -223,5 +223,5 @@ fn permission(server: Server, verb: &str, group: &str, resource: &str, name: &st
     let leak = |text: &str| -> &'static str { text.to_owned().leak() };
     let namespace = namespace.map(str::to_owned);
     let (verb, resource, name) = (leak(verb), leak(resource), name.to_owned().into());
-    format!("{} ({group})", Permission { server, verb, group: leak(group), resource, name, namespace })
+    format!("{:?}", Permission { server, verb, group: leak(group), resource, name, namespace })
 }

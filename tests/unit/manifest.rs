@@ -35,10 +35,11 @@ fn summary<'a>(documents: impl Iterator<Item = Result<Document, DocumentError>> 
     documents
         .map(|result| match result {
             Ok(found) => {
+                let line = found.object_line();
                 let item = found.item.map(|item| format!(".{item}")).unwrap_or_default();
                 let namespace = found.namespace.map(|name| format!(" in {name}")).unwrap_or_default();
                 let kind = found.value["kind"].as_str().unwrap();
-                format!("{}{item}@{} {kind}{namespace}", found.document, found.line)
+                format!("{}{item}@{line} {kind}{namespace}", found.document)
             }
             Err(error) => error.to_string(),
         })
@@ -89,19 +90,19 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::duplicate_key_in_json(r#"{"apiVersion": "v1", "kind": "Pod", "kind": "Job"}"#, &["0@1 Job"])]
 #[case::duplicate_key_in_yaml(format!("{POD}kind: Job\n"), &["0@1 Job"])]
 #[case::list("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod}\n- 1\n- {apiVersion: v1, kind: Job}\n- {kind: Job}\n",
-    &["0.0@1 Pod", "stdin: document 1, line 1: items[1]: expected a Kubernetes object, found a number", "0.2@1 Job",
-      "stdin: document 1, line 1: items[3]: not a Kubernetes object: it has no `apiVersion`"])]
-#[case::typed_list("apiVersion: v1\nkind: PodList\nitems: [{}, {metadata: {}}]\n", &["0.0@1 Pod", "0.1@1 Pod"])]
+    &["0.0@4 Pod", "stdin: document 1, line 5: items[1]: expected a Kubernetes object, found a number", "0.2@6 Job",
+      "stdin: document 1, line 7: items[3]: not a Kubernetes object: it has no `apiVersion`"])]
+#[case::typed_list("apiVersion: v1\nkind: PodList\nitems: [{}, {metadata: {}}]\n", &["0.0@3 Pod", "0.1@3 Pod"])]
 #[case::nested_list("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: PodList, items: [{}, {}]}, {apiVersion: v1, kind: Job}]",
-    &["0.0@1 Pod", "0.1@1 Pod", "0.2@1 Job"])]
+    &["0.0@3 Pod", "0.1@3 Pod", "0.2@3 Job"])]
 #[case::empty_list("apiVersion: v1\nkind: List\nitems: []\n", &[])]
 #[case::null_list("apiVersion: v1\nkind: PodList\nitems:\n", &[])]
-#[case::bad_list("apiVersion: v1\nkind: List\nitems: {}\n", &["stdin: document 1, line 1: `items` of the List is a mapping"])]
+#[case::bad_list("apiVersion: v1\nkind: List\nitems: {}\n", &["stdin: document 1, line 3: `items` of the List is a mapping"])]
 #[case::list_by_name_only("apiVersion: x/v1\nkind: AllowList\nspec: {}\n", &["0@1 AllowList"])]
 #[case::review("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest: {namespace: team, object: {apiVersion: v1, kind: Pod}}",
-    &["0@1 Pod in team"])]
+    &["0@3 Pod in team"])]
 #[case::review_named("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest:\n  namespace: n\n  object: {apiVersion: v1, kind: Pod, metadata: {namespace: m}}",
-    &["0@1 Pod"])]
+    &["0@5 Pod"])]
 #[case::review_of_delete("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest: {object: null}",
     &["stdin: document 1, line 1: the AdmissionReview has no `request.object`"])]
 #[case::review_of_nothing("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest: {object: {kind: Pod}}",

@@ -3,11 +3,15 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use k8s_openapi::ByteString;
 use rstest::rstest;
 use rustls::SupportedProtocolVersion;
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
+
+use trainmesh_core::cluster_facts::ClusterFacts;
+use trainmesh_core::gang::mode_pins::ModePins;
 
 use crate::client::{self, post};
 use crate::test_server::{TestServer, review, review_of};
@@ -145,13 +149,16 @@ async fn a_large_pod_is_patched() {
     assert!(reply.body.contains("JSONPatch"));
 }
 
-/// Returns a review of a worker of the `PyTorchJob` `job`, in the gang mode `mode`.
-fn gang_review(job: &str, mode: &str) -> Vec<u8> {
+/// Returns a review of a worker of the `PyTorchJob` `job`, with its own label for the gang mode, if there is one.
+fn gang_review(job: &str, mode: Option<&str>) -> Vec<u8> {
     let mut review: Value = serde_json::from_slice(&review("team-a")).unwrap();
-    let labels = json!({
+    let mut labels = json!({
         "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/job-name": job,
-        "training.kubeflow.org/replica-type": "worker", "trainmesh.dev/gang": mode,
+        "training.kubeflow.org/replica-type": "worker",
     });
+    if let Some(mode) = mode {
+        labels["trainmesh.dev/gang"] = mode.into();
+    }
     let owner =
         json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": job, "uid": "u1", "controller": true});
     review["request"]["object"]["metadata"]["labels"] = labels;
@@ -173,10 +180,37 @@ async fn the_workload_of_a_gang_is_read_once(
 ) {
     let server = TestServer::ready().await;
     let mut connection = server.connect().await;
-    let reply = post(&mut connection, "/mutate", &gang_review(job, mode)).await;
+    let reply = post(&mut connection, "/mutate", &gang_review(job, Some(mode))).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     assert_eq!(server.workloads.lookups.load(Ordering::Relaxed), lookups);
     let response: Value = serde_json::from_str(&reply.body).unwrap();
     let rules = response["response"]["auditAnnotations"]["rules"].as_str().unwrap();
     assert!(rules.contains(&format!("gang={outcome}:")), "{rules}");
+}
+
+/// A pod gets the mode that is stored for the running pods of its job, although nothing selects a mode any more.
+#[rstest]
+#[case::stored(r#"{"koordinator": ["team-a/0/master/u1"]}"#, None, 1, "koord-scheduler")]
+#[case::without_object(r#"{"kai": ["team-a/0/worker/u1"]}"#, None, 0, "kai-scheduler")]
+#[case::of_another_job(r#"{"koordinator": ["team-a/0/master/u2"]}"#, None, 0, "")]
+#[case::of_another_namespace(r#"{"koordinator": ["team-b/0/master/u1"]}"#, None, 0, "")]
+#[case::label_of_the_pod(r#"{"koordinator": ["team-a/0/master/u1"]}"#, Some("kai"), 0, "kai-scheduler")]
+#[case::none_stored("{}", None, 0, "")]
+#[tokio::test]
+async fn the_mode_of_running_pods_is_kept(
+    #[case] stored: &str,
+    #[case] label: Option<&str>,
+    #[case] lookups: usize,
+    #[case] scheduler: &str,
+) {
+    let server = TestServer::ready().await;
+    let gang_modes = ModePins::from_json(stored).unwrap().into();
+    server.facts.store(ClusterFacts { gang_modes, ..ClusterFacts::default() }.into());
+    let reply = post(&mut server.connect().await, "/mutate", &gang_review("large", label)).await;
+    assert_eq!((reply.status, server.workloads.lookups.load(Ordering::Relaxed)), (200, lookups), "{}", reply.body);
+    let response: Value = serde_json::from_str(&reply.body).unwrap();
+    let ByteString(patch) = serde_json::from_value(response["response"]["patch"].clone()).unwrap();
+    let operations: Vec<Value> = serde_json::from_slice(&patch).unwrap();
+    let selected = operations.iter().find(|operation| operation["path"] == "/spec/schedulerName");
+    assert_eq!(selected.and_then(|operation| operation["value"].as_str()).unwrap_or_default(), scheduler);
 }

@@ -16,13 +16,14 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use trainmesh::cluster::fabric::SharedFacts;
 use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
-use trainmesh::cluster::workloads::{LookedUp, Workloads};
+use trainmesh::cluster::workloads::{LookedUp, LookupKey, Workloads};
 use trainmesh::reload::Settings;
 use trainmesh::telemetry::{Metrics, Readiness};
 use trainmesh::webhook::{Certificate, CertificateResolver, ClientVerifier, Dependencies, Drain, Webhook};
 use trainmesh_core::config::ConfigUpdate;
-use trainmesh_core::gang::{GangWorkload, UnknownGang, WorkloadKey};
+use trainmesh_core::gang::{GangWorkload, UnknownGang};
 use trainmesh_core::webhook::review::DEFAULT_NODES;
 
 use crate::client::{self, Tls};
@@ -37,6 +38,7 @@ pub(crate) struct TestServer {
     pub(crate) served: Arc<CertificateResolver>,
     pub(crate) namespaces: Arc<FakeNamespaces>,
     pub(crate) workloads: Arc<FakeWorkloads>,
+    pub(crate) facts: SharedFacts,
     pub(crate) namespaces_synced: Arc<AtomicBool>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) task: JoinHandle<()>,
@@ -135,6 +137,7 @@ impl TestServer {
             waiting: Semaphore::new(0),
         });
         let workloads = Arc::new(FakeWorkloads::default());
+        let facts = SharedFacts::default();
         let namespaces_synced = Arc::new(AtomicBool::new(false));
         let shutdown = CancellationToken::new();
         let condition = Arc::clone(&namespaces_synced);
@@ -144,7 +147,7 @@ impl TestServer {
             certificate: Arc::clone(&served),
             client_verifier: clients,
             namespaces: Arc::clone(&namespaces) as _,
-            facts: Arc::default(),
+            facts: Arc::clone(&facts),
             workloads: Arc::clone(&workloads) as _,
             gangs: Arc::default(),
             settings: Arc::clone(&settings),
@@ -165,6 +168,7 @@ impl TestServer {
             served,
             namespaces,
             workloads,
+            facts,
             namespaces_synced,
             shutdown,
             task,
@@ -208,11 +212,12 @@ impl Namespaces for FakeNamespaces {
 }
 
 impl Workloads for FakeWorkloads {
-    fn cached(&self, _: &WorkloadKey) -> Option<LookedUp> {
+    fn cached(&self, _: &LookupKey) -> Option<LookedUp> {
         None
     }
 
-    fn look_up(&self, key: WorkloadKey) -> BoxFuture<'static, LookedUp> {
+    fn look_up(&self, key: LookupKey) -> BoxFuture<'static, LookedUp> {
+        let key = key.workload;
         self.lookups.fetch_add(1, Ordering::Relaxed);
         let template = json!({"spec": {"containers": []}});
         let job = json!({"metadata": {"uid": key.uid}, "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 4, "template": template}}}});

@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, IntoDeserializer as _};
 use serde_json::Value;
 
-use crate::hint::one_of;
+use crate::hint::{nearest, one_of};
 use crate::yaml::type_name;
 
 /// Implements `Scalar` for enums, with the names that serde uses.
@@ -42,7 +42,10 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, Str
     // For other types, parse the empty name to get the error with the valid names.
     let name = if let Value::String(name) = value { name } else { "" };
     parse(name).map_err(|expected| match value {
-        Value::String(_) => format!("unknown value {name:?}: {expected}"),
+        Value::String(_) => match nearest(name, expected.0) {
+            Some(near) => format!("unknown value {name:?}: did you mean {near}?"),
+            None => format!("unknown value {name:?}: {expected}"),
+        },
         other => format!("{expected}, found {}", type_name(other)),
     })
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
-use super::tree::{bare_profile, is_profile, parse_tree};
+use super::tree::{bare_profile, is_list_of_profiles, is_profile, list_of_profiles, parse_tree};
 use super::values::{is_values, read_values};
 use super::{Configuration, Problem};
 use crate::yaml::{Node, type_name};
@@ -15,10 +15,10 @@ pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 pub const KIND: &str = "TrainmeshConfiguration";
 /// Key of the configuration in the `ConfigMap`.
 pub(super) const CONFIG_MAP_KEY: &str = "config.yaml";
-/// Objects that install a chart: API group, kind, and the path of the values.
-const RELEASES: [(&str, &str, &str); 2] = [
-    ("argoproj.io", "Application", "spec.source.helm.valuesObject"),
-    ("helm.toolkit.fluxcd.io", "HelmRelease", "spec.values"),
+/// Objects that install a chart: API group, kind, and the paths that may contain the values.
+const RELEASES: [(&str, &str, &[&str]); 2] = [
+    ("argoproj.io", "Application", &["spec.source.helm.valuesObject", "spec.source.helm.values", "spec.sources"]),
+    ("helm.toolkit.fluxcd.io", "HelmRelease", &["spec.values"]),
 ];
 
 /// Configuration of trainmesh. Absent and null fields have their default values.
@@ -55,6 +55,9 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     if is_profile(root) {
         return Err(bare_profile(root));
     }
+    if is_list_of_profiles(root) {
+        return Err(list_of_profiles());
+    }
     if is_values(root) {
         return read_values(root);
     }
@@ -72,9 +75,11 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
 fn values_in_release(root: Node<'_>) -> Option<Problem> {
     let api_version = root.get("apiVersion")?.value.as_str()?;
     let kind = root.get("kind")?;
-    let (_, _, path) = RELEASES
+    let (_, _, paths) = RELEASES
         .into_iter()
         .find(|(group, name, _)| api_version.split('/').next() == Some(*group) && kind.value.as_str() == Some(*name))?;
+    let is_set = |path: &&&str| path.split('.').try_fold(root, Node::get).is_some();
+    let path = paths.iter().find(is_set).or(paths.first())?;
     Some(release_problem(kind.line, path))
 }
 
@@ -83,10 +88,15 @@ fn release_of_several(text: &str) -> Option<Problem> {
     let is_line = |line: &str, field: &str, start: &str| {
         line.strip_prefix(field).is_some_and(|value| value.trim_start().starts_with(start))
     };
-    RELEASES.into_iter().find_map(|(group, kind, path)| {
+    RELEASES.into_iter().find_map(|(group, kind, paths)| {
         text.lines().find(|line| is_line(line, "apiVersion:", group))?;
         let line = text.lines().position(|line| is_line(line, "kind:", kind))?;
-        Some(release_problem(line as u64 + 1, path))
+        // The text shows the last key of a path only.
+        let is_set = |path: &&&str| {
+            let key = path.rsplit('.').next().unwrap_or(path);
+            text.lines().any(|line| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
+        };
+        Some(release_problem(line as u64 + 1, paths.iter().find(is_set).or(paths.first())?))
     })
 }
 

@@ -133,7 +133,7 @@ impl Profiles {
         }
         match self.value_suggestion(name) {
             Some(near) => format!("did you mean {near}?"),
-            None => "trainmesh fabric list shows all".to_owned(),
+            None => "trainmesh fabric list shows all, with --config also yours".to_owned(),
         }
     }
 

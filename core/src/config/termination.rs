@@ -24,7 +24,7 @@ section! {
             => ConfigDuration::within(Duration::ZERO..=MAX_SETTLE),
         /// Name of the proxy container.
         pub proxy_container: ContainerName = ContainerName::from_static("istio-proxy"),
-        /// Label selector of the pods that the controller watches.
+        /// Label selector of the pods that the controller watches, in addition to those with `trainmesh.dev/managed=true`.
         // All injection templates of Istio set this label.
         pub pod_selector: LabelSelector = LabelSelector::from_static("service.istio.io/canonical-name"),
         /// Timeout of one attempt to terminate a container.

@@ -12,6 +12,12 @@ pub(super) const CHART: &str = "trainmesh";
 const PROFILE_ADVICE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
                        `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
 
+/// Advice for a list of profiles in place of a configuration.
+const LIST_ADVICE: &str = "a list of fabric profiles, not a configuration: write it below fabric.profiles, as \
+                           `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
+/// Field of the section `fabric` with the list of profiles.
+const LIST: &str = "profiles";
+
 /// Parses the text of a configuration.
 pub(super) fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
     if text.len() > MAX_TEXT {
@@ -26,6 +32,18 @@ pub(super) fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
 pub(super) fn is_profile(root: Node<'_>) -> bool {
     let has = |field: &&str| root.get(field).is_some();
     ["name", "transport"].iter().any(has) && !["apiVersion", "kind", "config", CHART].iter().any(has)
+}
+
+/// Returns true if `root` is a list of fabric profiles, or has only the field with one, in place of a configuration.
+pub(super) fn is_list_of_profiles(root: Node<'_>) -> bool {
+    let has_only_list = root.entries().all(|(key, _)| key == LIST);
+    let list = if has_only_list { root.get(LIST).unwrap_or(root) } else { root };
+    list.items().next().is_some() && list.items().all(is_profile)
+}
+
+/// Returns how to use a list of fabric profiles.
+pub(super) fn list_of_profiles() -> Vec<Problem> {
+    vec![Problem { line: None, field: String::new(), message: LIST_ADVICE.to_owned() }]
 }
 
 /// Returns how to use a fabric profile, followed by the problems in it.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
-use super::tree::{CHART, bare_profile, is_profile, parse_tree};
+use super::tree::{CHART, bare_profile, is_list_of_profiles, is_profile, list_of_profiles, parse_tree};
 use super::webhook_values::{conditions, excluded_namespaces};
 use super::{Configuration, Problem, problem};
 use crate::hint::nearest;
@@ -163,11 +163,22 @@ fn section(values: Node<'_>) -> Option<Node<'_>> {
 /// Returns the values of the chart in `text`.
 fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
     let tree = parse_tree(text)?;
+    // A filter that finds nothing writes null or nothing. A file whose values are comments is a file that someone wrote.
+    let has_comment = || text.lines().any(|line| line.trim_start().starts_with('#'));
+    if tree.root().value.is_null() && !has_comment() {
+        let message = "no values: write {} for the defaults, or check the command that wrote the file (an Argo CD Application has \
+                       values in spec.source.helm or spec.sources[].helm)"
+            .to_owned();
+        return Err(vec![Problem { line: None, field: String::new(), message }]);
+    }
     if tree.root().get(CHART).is_some_and(|values| values.value.is_object()) {
         return Ok(tree.into_entry(CHART));
     }
     if is_profile(tree.root()) {
         return Err(bare_profile(tree.root()));
+    }
+    if is_list_of_profiles(tree.root()) {
+        return Err(list_of_profiles());
     }
     if !is_values(tree.root()) && !is_empty(&tree) {
         let message = "expected Helm values, because several files are merged as Helm merges values".to_owned();
@@ -176,7 +187,7 @@ fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
     Ok(tree)
 }
 
-/// Returns true for a text without values. Helm accepts it.
+/// Returns true for a text without values.
 fn is_empty(tree: &Tree) -> bool {
     let value = tree.root().value;
     value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
@@ -204,7 +215,9 @@ mod tests {
     #[case::profile_of_another_file(&[PROFILE, "config: {mesh: {hold: false}, fabric: {default: mine}}"], Ok(false))]
     #[case::a_list_replaces(&[PROFILE, "config: {fabric: {default: mine, profiles: []}}"], Err(&["1:1: config.fabric.default"][..]))]
     #[case::of_a_parent_chart(&["trainmesh: {config: {mesh: {hold: false}}}\nother: 1", "webhook: {replicas: 3}"], Ok(false))]
-    #[case::empty_files(&["", "{}", "# later"], Ok(true))]
+    #[case::empty_files(&["{}", "# later"], Ok(true))]
+    #[case::no_text(&["{}", ""], Err(&["1: "][..]))]
+    #[case::null(&["null\n"], Err(&["0: "][..]))]
     #[case::lines_of_each_file(&["config:\n  mesh:\n    hold: 1", "\nconfig:\n  mesh:\n    traffic: 1\nconfg: {}"], Err(&["0:3: config.mesh.hold", "1:4: config.mesh.traffic", "1:5: confg"][..]))]
     #[case::replaced_problem(&["config: {mesh: {hold: 1}}", "config: {mesh: {hold: true}}"], Ok(true))]
     #[case::not_a_mapping(&["config: [a]"], Err(&["0:1: config"][..]))]

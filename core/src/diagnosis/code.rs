@@ -77,6 +77,8 @@ codes! {
         PodGroupMissing => "a pod names a PodGroup that does not exist, so its scheduler ignores it, often without an event",
         /// The minimum is never reached.
         PodGroupTooLarge => "a PodGroup needs more pods than its job creates, so none is scheduled",
+        /// A gang of Koordinator has fewer pods than its minimum.
+        GangIncomplete => "fewer pods are in a gang of Koordinator than its minimum, so none is scheduled",
         /// Pods of several jobs.
         PodGroupShared => "a PodGroup has two owners, or pods of several jobs name it: it counts pods that do not belong together",
         /// `kai.scheduler/stale-podgroup-timestamp`.

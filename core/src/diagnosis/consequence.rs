@@ -33,6 +33,10 @@ const FATAL_LINES: [DiagnosisCode; 11] = [
     DiagnosisCode::CollectiveTimeout,
 ];
 
+/// Findings about gangs that can never be placed.
+const NO_PLACE: [DiagnosisCode; 3] =
+    [DiagnosisCode::PodGroupMissing, DiagnosisCode::PodGroupTooLarge, DiagnosisCode::GangIncomplete];
+
 /// Lowers the severity of failures among the findings about one workload that others of them explain.
 pub(super) fn lower(found: &mut [Diagnosis]) {
     let is_explained =
@@ -63,7 +67,6 @@ fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
 
 /// Returns true if `found` reports that no node fits a gang which can never be placed, as `others` report: no node matters for it.
 pub(super) fn is_gang_without_place(found: &Diagnosis, others: &[Diagnosis]) -> bool {
-    let is_cause = |code| matches!(code, DiagnosisCode::PodGroupMissing | DiagnosisCode::PodGroupTooLarge);
     found.code == DiagnosisCode::PodsUnschedulable
-        && others.iter().any(|other| is_cause(other.code) && other.workload == found.workload)
+        && others.iter().any(|other| NO_PLACE.contains(&other.code) && other.workload == found.workload)
 }

@@ -125,7 +125,7 @@ impl InventoryEntry {
             (false, false) => return None,
         };
         let mut roles = BTreeMap::new();
-        for role in pods.iter().filter_map(|pod| pod.identity.as_ref()?.role.as_deref()) {
+        for role in pods.iter().filter_map(|pod| pod.role()) {
             if roles.len() < MAX_ROLES || roles.contains_key(role) {
                 *roles.entry(role.to_owned()).or_default() += 1;
             }

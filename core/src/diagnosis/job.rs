@@ -6,7 +6,7 @@ use std::ptr;
 use jiff::{SignedDuration, Timestamp};
 
 use super::snapshot::ClusterSnapshot;
-use super::snapshot::pod::{POD, PodRecord};
+use super::snapshot::pod::{LEADER_WORKER_SET, POD, PodRecord};
 use super::snapshot::reference::ObjectKey;
 use super::snapshot::workload::WorkloadRecord;
 use super::{Waste, WorkloadName};
@@ -24,6 +24,8 @@ pub(super) const MPI_JOB: &str = "MPIJob";
 pub(super) const LAUNCHER: &str = "launcher";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
+/// Kinds whose pods depend on each other although they are no ranks. The pod that submits a `RayJob` is not one of its cluster.
+const CLUSTERS: [&str; 2] = ["RayCluster", LEADER_WORKER_SET];
 /// Role of the pod of a Ray cluster that schedules the tasks of all others.
 const HEAD: &str = "head";
 
@@ -135,15 +137,12 @@ impl<'a> Job<'a> {
 
     /// Returns true if the other pods of the job wait for `pod`: it is a rank, or the launcher that starts all ranks.
     pub(super) fn is_awaited(&self, pod: &PodRecord) -> bool {
-        let role = || pod.identity.as_ref().and_then(|identity| identity.role.as_deref());
-        pod.is_rank() || self.kind == MPI_JOB && role() == Some(LAUNCHER)
+        pod.is_rank() || self.kind == MPI_JOB && pod.role() == Some(LAUNCHER)
     }
 
     /// Returns true if the other pods of the job wait for one of `blocked`.
     fn waits_for(&self, blocked: &[&PodRecord]) -> bool {
-        let is_head = |pod: &PodRecord| {
-            self.kind.starts_with(RAY) && pod.identity.as_ref().is_some_and(|known| known.role.as_deref() == Some(HEAD))
-        };
+        let is_head = |pod: &PodRecord| self.kind.starts_with(RAY) && pod.role() == Some(HEAD);
         let is_awaited = self.is_collective() && !self.runs_with_fewer();
         blocked.iter().any(|pod| is_head(pod) || is_awaited && self.is_awaited(pod))
     }
@@ -170,17 +169,24 @@ impl<'a> Job<'a> {
         self.nodes().is_some_and(|(min, max)| min < max && running as u64 >= min)
     }
 
-    /// Returns the pods that satisfy `is_lost`, except those that a newer pod with the same role and index replaces.
+    /// Returns the pods that satisfy `is_lost`, except those that a newer pod with the same role and index replaces. A finished worker of
+    /// Ray without an index is replaced by any newer worker of its group, because its name does not show which one.
     pub(super) fn not_replaced(&self, is_lost: impl Fn(&PodRecord) -> bool) -> Vec<&'a PodRecord> {
-        let mut newest: HashMap<(Option<&str>, u64), Option<Timestamp>> = HashMap::new();
+        let position = |pod: &'a PodRecord, counts_in_group: bool| {
+            let position = pod.position().map(|(role, index)| (role, Some(index)));
+            position.or_else(|| counts_in_group.then(|| (pod.role(), None)))
+        };
+        let is_ray = self.kind.starts_with(RAY);
+        let mut newest: HashMap<(Option<&str>, Option<u64>), Option<Timestamp>> = HashMap::new();
         for pod in &self.pods {
-            if let Some(position) = pod.position() {
+            if let Some(position) = position(pod, is_ray && !pod.is_finished()) {
                 let created = newest.entry(position).or_default();
                 *created = pod.created.max(*created);
             }
         }
         let is_newest = |pod: &'a PodRecord| {
-            pod.position().and_then(|position| newest.get(&position)).is_none_or(|newest| *newest <= pod.created)
+            let newest = position(pod, pod.is_finished()).and_then(|position| newest.get(&position));
+            newest.is_none_or(|newest| *newest <= pod.created)
         };
         self.pods.iter().copied().filter(|pod| is_lost(pod) && is_newest(pod)).collect()
     }
@@ -250,6 +256,11 @@ pub(super) fn is_older(since: Option<Timestamp>, duration: SignedDuration, now: 
 /// Returns the form of a verb for the number of its subjects.
 pub(super) fn verb<'a>(count: usize, singular: &'a str, plural: &'a str) -> &'a str {
     if count == 1 { singular } else { plural }
+}
+
+/// Returns true if the pods of its workload depend on it, although they are not the ranks of a job that completes.
+pub(super) fn is_of_cluster(pod: &PodRecord) -> bool {
+    CLUSTERS.contains(&pod.workload().kind)
 }
 
 /// Returns the short names of pods for people.

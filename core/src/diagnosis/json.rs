@@ -35,7 +35,7 @@ impl Diagnosis {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Self { code, finding, workload, recovery, evidence, more_evidence, waste, since: _ } = self;
-        let Finding { code: id, severity, message, fix, link, .. } = finding;
+        let Finding { code: id, severity, message, link, .. } = finding;
         let waste = waste.map(|Waste { accelerators, accelerator_seconds, .. }| {
             json!({"accelerators": accelerators, "acceleratorSeconds": accelerator_seconds})
         });
@@ -50,7 +50,7 @@ impl Diagnosis {
             "recovers": recovery.recovers().name(),
             "recoversBecause": recovery.reason(),
             "waste": waste,
-            "cure": fix,
+            "cure": self.fix(),
             "link": link,
         })
     }

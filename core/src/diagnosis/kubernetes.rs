@@ -6,6 +6,7 @@ mod claims;
 mod crash;
 mod creation;
 mod deadlock;
+mod declared_gang;
 mod disruption;
 mod ended;
 mod failure;
@@ -53,4 +54,5 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
 pub(super) fn check_cluster(context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     deadlock::check(context, found);
     pod_group::check(context, found);
+    declared_gang::check(context, found);
 }

@@ -11,7 +11,9 @@ use super::snapshot::container::{ContainerRecord, TerminationRecord};
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::keys;
 use crate::lifecycle::{Completion, ProxyOverview};
+use crate::mutate::Reason;
 use role_sizes::RoleSizes;
 
 /// Time that a proxy may need to become ready: its default startup probe allows 10 minutes, but peers wait by then.
@@ -19,6 +21,15 @@ const STARTUP: SignedDuration = SignedDuration::from_mins(2);
 
 /// Reason of the events of the kubelet about probes that fail.
 const UNHEALTHY: &str = "Unhealthy";
+
+/// Fix for pods of the mode `direct` without the ranges of addresses that it excludes.
+const POD_CIDRS_FIX: &str = "\
+    set mesh.podCIDRs in trainmesh's configuration, for which trainmesh doctor suggests ranges, or use the mode disableCapture; then \
+    recreate the pods: their label alone has no effect";
+/// Fix for pods of which trainmesh refused to exclude the traffic for another reason.
+const REFUSED_FIX: &str = "\
+    correct what the reason names (docs/rules.md#reasons), or use the mode disableCapture; then recreate the pods: until then, \
+    their label has no effect";
 
 /// Checks a workload.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -95,8 +106,9 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
     if !captured.is_empty() {
         let field = "metadata.annotations[traffic.sidecar.istio.io/includeOutboundIPRanges]";
         let evidence = captured.iter().map(|pod| Evidence::new(pod.title(), field, "not set", pod.created));
+        let refusal = captured.iter().find_map(|pod| Some((*pod, pod.mesh.refused?)));
         let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
-        found.push(if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
+        let mut diagnosis = if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
             // The launcher connects to the workers by ssh.
             let is_launcher = |pod: &PodRecord| pod.mesh.captures && !pod.is_rank() && job.is_awaited(pod);
             let rejected = [active(job, is_launcher), captured.clone()].concat();
@@ -104,13 +116,21 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
             let connect = verb(rejected.len(), "connects", "connect");
             let message = format!("{} requires mutual TLS, and {pods} {connect} without it", policy.title());
             let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
-            diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message)
-                .with_evidence([mode])
-                .with_evidence(evidence)
+            diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message).with_evidence([mode])
         } else {
-            let message = format!("all traffic of {} passes through Envoy", pod_names(&captured));
-            diagnosis(DiagnosisCode::TrafficCaptured, job, Recovery::TrafficStays, &message).with_evidence(evidence)
-        });
+            let cause =
+                refusal.map(|(_, reason)| format!(": trainmesh refused to exclude it, because {}", reason.text()));
+            let cause = cause.unwrap_or_default();
+            let message = format!("all traffic of {} passes through Envoy{cause}", pod_names(&captured));
+            diagnosis(DiagnosisCode::TrafficCaptured, job, Recovery::TrafficStays, &message)
+        };
+        if let Some((pod, reason)) = refusal {
+            let field = format!("metadata.annotations[{}]", keys::REFUSED);
+            let value = format!("mesh.traffic={}", reason.code());
+            let fix = if reason == Reason::PodCidrsMissing { POD_CIDRS_FIX } else { REFUSED_FIX };
+            diagnosis = diagnosis.with_evidence([Evidence::new(pod.title(), field, &value, pod.created)]).with_fix(fix);
+        }
+        found.push(diagnosis.with_evidence(evidence));
     }
     let injected = active(job, |pod| pod.proxy != ProxyOverview::Absent);
     if job.workload.is_some_and(|workload| workload.disables_injection) && !injected.is_empty() {

@@ -50,8 +50,7 @@ struct Roles<'a> {
 
 impl<'a> Roles<'a> {
     fn new(job: &Job<'a>) -> Self {
-        let is_launcher =
-            |pod: &PodRecord| pod.identity.as_ref().is_some_and(|identity| identity.role.as_deref() == Some(LAUNCHER));
+        let is_launcher = |pod: &PodRecord| pod.role() == Some(LAUNCHER);
         let (launchers, workers) = job.pods.iter().copied().partition(|pod| is_launcher(pod));
         Self { launchers, workers }
     }

@@ -64,6 +64,8 @@ recoveries! {
     ImageInvalid => No, "the image name is invalid, or its pull policy forbids the pull", "it needs another pod spec";
     /// A reference that does not resolve.
     ConfigurationMissing => No, "a container cannot be created", "the kubelet tries again, but the missing object or the pod spec needs a change";
+    /// The driver or the runtime.
+    NodeFaulty => Unknown, "a container cannot be created because of its node", "the kubelet tries again, but the driver, the runtime or the disk of the node may need a repair";
     /// A volume or a network.
     StartRetried => Unknown, "a pod has a node and does not start, with an error of the kubelet", "the kubelet tries again every few minutes, but the cause in the event may need a change";
     /// The API shows no progress.
@@ -78,6 +80,10 @@ recoveries! {
     ProcessKilled => Unknown, "the kernel killed a process on the node of a running pod", "the API does not show whether the main process has noticed";
     /// Depends on other users of the cluster.
     WaitsForCapacity => Unknown, "pods wait for a node", "they are scheduled when capacity becomes free or a node is added";
+    /// A provisioner may bind it.
+    VolumeAwaited => Unknown, "pods wait for a PersistentVolumeClaim", "they are scheduled when a volume is bound to it, for which it has to exist, and needs a provisioner or a volume that fits";
+    /// New nodes may fit.
+    NodesExcluded => Unknown, "the taints and labels of all nodes exclude the pods", "they are scheduled when a node is added that fits, or a taint is removed";
     /// The scheduler does not run, or waits for the gang.
     SchedulerAwaited => Unknown, "no scheduler has looked at the pods", "the scheduler may start, or admit their PodGroup";
     /// Its controller removes it.
@@ -90,6 +96,8 @@ recoveries! {
     PodGroupAwaited => No, "the PodGroup of a pod does not exist", "the scheduler ignores the pod until somebody creates it";
     /// More pods than the job creates.
     PodGroupExceeds => No, "the PodGroup needs more pods than the job creates", "it needs a smaller minMember, or more replicas";
+    /// No object of the gang can be changed.
+    GangAwaited => Unknown, "a gang of Koordinator has fewer pods than the minimum in its pods' annotations", "Koordinator places none of them until the missing ones exist, and waits without a limit";
     /// Two jobs in one gang.
     PodGroupMixed => Unknown, "pods of several jobs name one PodGroup", "each counts for the minimum of the other, so either can start alone";
     /// KAI evicts it.
@@ -112,6 +120,8 @@ recoveries! {
     RankAwaited => Unknown, "a rank has no pod", "its operator creates the pod if it runs and the job's limit of restarts allows it";
     /// The node may return.
     NodeSilent => Unknown, "the node of a pod does not report", "the pod is evicted after 5 minutes, and its owner may replace it";
+    /// For example because of a toleration.
+    EvictionOverdue => Unknown, "the same for 10 minutes, and the pod is not being deleted", "the pod should have been evicted after 5 minutes: it may tolerate the taint of its node, or the node controller does not act";
     /// Nobody confirms the deletion.
     DeletionStuck => No, "a pod is being deleted on a node that does not report", "the deletion ends when the node returns or is deleted";
     /// A controller has to act.
@@ -131,7 +141,9 @@ recoveries! {
     /// Whatever quota is free.
     QuotaTooSmall => No, "a job requests more than the quota of its queue in Kueue", "Kueue never admits it: the job or the quota needs a change";
     /// Kueue puts it back.
-    QueueRequeued => Yes, "Kueue evicted a job and put it back into the queue", "Kueue admits it again when quota becomes free";
+    QueueRequeued => Yes, "Kueue evicted a job for others (Preempted) and put it back into the queue", "Kueue admits it again when quota becomes free";
+    /// The cause may remain.
+    QueueEvicts => Unknown, "Kueue evicted a job for another reason", "Kueue admits it again when quota becomes free, but evicts it again or deactivates it while the cause remains";
     /// Somebody has to activate it.
     QueueDeactivated => No, "the Workload of Kueue was deactivated", "it needs spec.active: true";
     /// By a person or a controller.

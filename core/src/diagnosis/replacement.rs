@@ -38,11 +38,11 @@ impl Job<'_> {
             return Replacement::Restarts;
         }
         let owner = pod.owner.as_ref().map(|owner| &*owner.kind);
-        let role = pod.identity.as_ref().and_then(|identity| identity.role.as_deref());
+        let role = pod.role();
         match (self.workload, owner) {
             (_, None) => Replacement::Never,
-            // It replaces failed pods up to its limit.
-            (_, Some("Job")) => Replacement::Restarts,
+            // They replace failed pods, a Job up to its limit.
+            (_, Some("Job" | "RayCluster" | "StatefulSet")) => Replacement::Restarts,
             (Some(workload), _) if workload.exit_code_roles.iter().any(|known| Some(&**known) == role) => {
                 Replacement::Restarts
             }

@@ -76,6 +76,8 @@ pub struct ClusterSnapshot {
     pub(super) other_pods: OtherPods,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
     listed: BTreeSet<(ObjectKind, Box<str>)>,
+    /// True if a part of the input could not be read, so that it may contain any object that the snapshot lacks.
+    has_gaps: bool,
     /// Names that the list of nodes lacks although nodes may have them.
     unconfirmed_nodes: BTreeSet<Box<str>>,
     newest: Option<Timestamp>,
@@ -143,6 +145,7 @@ impl ClusterSnapshot {
             ras: Vec::new(),
             other_pods: OtherPods::default(),
             listed: BTreeSet::new(),
+            has_gaps: false,
             unconfirmed_nodes: BTreeSet::new(),
             newest: None,
             index: ObjectIndex::default(),
@@ -197,6 +200,11 @@ impl ClusterSnapshot {
         self.listed.insert((kind, namespace.unwrap_or_default().into()));
     }
 
+    /// Records that a part of the input could not be read: the absence of an object is no evidence.
+    pub fn mark_incomplete(&mut self) {
+        self.has_gaps = true;
+    }
+
     /// Returns the newest time in the objects, which is near the time of a dump.
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
@@ -231,7 +239,8 @@ impl ClusterSnapshot {
 
     /// Returns true if an object that the snapshot lacks does not exist.
     pub(super) fn is_complete(&self, kind: ObjectKind, namespace: &str) -> bool {
-        self.listed.contains(&(kind, "".into())) || self.listed.contains(&(kind, namespace.into()))
+        let is_listed = |namespace: &str| self.listed.contains(&(kind, namespace.into()));
+        !self.has_gaps && (is_listed("") || is_listed(namespace))
     }
 
     /// Returns true if a node that the snapshot lacks does not exist.

@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::context::Context;
 use super::job::Job;
 use super::snapshot::pod::PodRecord;
+use super::snapshot::reference::ObjectKey;
 use crate::hint::nearest;
 use crate::names::join_names;
 use crate::workload::{KINDS, kind_qualifier, kinds_named};
@@ -84,6 +85,12 @@ impl Target {
     fn has_kind(&self, kind: &str) -> bool {
         let is_kind = |own: &str| own.eq_ignore_ascii_case(kind);
         self.kind.as_deref().is_some_and(|own| is_kind(own) || own.strip_suffix('s').is_some_and(is_kind))
+    }
+
+    /// Returns true if the target is the workload `key`.
+    fn is(&self, key: ObjectKey<'_>) -> bool {
+        let has_group = self.qualifier.is_none_or(|qualifier| qualifier == key.qualifier);
+        self.has_kind(key.kind) && has_group && key.name == self.name
     }
 
     /// Parses `KIND/NAME` or the name of a pod. The kind may be in the plural and in any case, and have an API group. That of any
@@ -176,12 +183,13 @@ impl Selection {
         Some(format!("did you mean {near} ({})?", of_name(near)?))
     }
 
-    /// Returns true if `job` is the workload or contains the pod.
+    /// Returns true if `job` is the workload, or contains the pod or the pods of the owner.
     pub(super) fn selects(&self, job: &Job<'_>) -> bool {
         let is_target = |target: &Target| match target.kind {
             Some(_) => {
-                let has_group = target.qualifier.is_none_or(|qualifier| qualifier == job.key.qualifier);
-                target.has_kind(job.kind) && has_group && job.name == target.name
+                // The pods of a CronJob or JobSet, for example, belong to Jobs, which alerts name.
+                let owners = job.pods.iter().filter_map(|pod| Some(pod.owner.as_ref()?.key(&pod.namespace)));
+                owners.chain([job.key]).any(|key| target.is(key))
             }
             None => job.pods.iter().any(|pod| *pod.name == *target.name),
         };

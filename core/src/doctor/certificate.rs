@@ -18,7 +18,7 @@ pub(super) fn check(
     webhook_configurations: &[MutatingWebhookConfiguration],
     servers: &Servers,
     namespace: &str,
-    now: Timestamp,
+    now: &Readable<Timestamp>,
 ) -> Vec<CheckFinding> {
     let webhooks = webhook_configuration::own_webhooks(webhook_configurations);
     // A missing `caBundle` is reported even if there is no certificate to verify.
@@ -28,7 +28,7 @@ pub(super) fn check(
         CertificateStatus::Missing => vec![(Code::CertificateMissing, secret)],
         CertificateStatus::Broken => vec![(Code::CertificateBroken, secret)],
         CertificateStatus::Present { validity, trust } => {
-            check_certificate(*validity, trust, webhooks, &secret, namespace, now)
+            now.evaluate(|now| check_certificate(*validity, trust, webhooks, &secret, namespace, *now))
         }
     }));
     found
@@ -125,7 +125,7 @@ mod tests {
             configuration["webhooks"][index]["clientConfig"]["caBundle"] = json!(ByteString(b"a bundle".to_vec()));
         }
         let all = if bundles.is_some() { webhook_configurations(&[configuration]) } else { Vec::new() };
-        let found = check(certificate, &all, &Servers::default(), "trainmesh-system", at(hour));
+        let found = check(certificate, &all, &Servers::default(), "trainmesh-system", &Readable::Known(at(hour)));
         found.into_iter().map(|(code, _)| code).collect()
     }
 

@@ -69,6 +69,8 @@ macro_rules! findings {
 findings! {
     /// Any check: the data cannot be read.
     Info NotReadable => "not checked: your account is not allowed to read the data", fix "run doctor with an account that is allowed to read it";
+    /// Any check: the apiserver does not return the data.
+    Error RequestFailed => "not checked: a request failed", fix "try again later; if it fails again, check the apiserver: kubectl get --raw '/readyz?verbose'";
 
     /// All APIs that trainmesh uses are available.
     Ok VersionServed => "supported version";
@@ -80,7 +82,7 @@ findings! {
     /// The webhook configuration exists, is complete and in order.
     Ok Registered => "three webhooks, called before Istio injects";
     /// The apiserver does not call the webhook.
-    Error RegistrationMissing => "MutatingWebhookConfiguration 0-trainmesh does not exist, so no pod is changed", fix "install the chart: helm install trainmesh charts/trainmesh -n trainmesh-system --create-namespace";
+    Error RegistrationMissing => "MutatingWebhookConfiguration 0-trainmesh does not exist, so no pod is changed", fix "if the chart is installed, all changes may have been stopped on purpose: resume them as in docs/outage.md#stop-all-changes-at-once; otherwise install it: helm install trainmesh charts/trainmesh -n trainmesh-system --create-namespace";
     /// One of the modes is not served.
     Error WebhookMissing => "the webhook configuration lacks a webhook", fix "upgrade the release: helm upgrade trainmesh charts/trainmesh -n trainmesh-system";
     /// A leftover from another installation, or a wrong flag.

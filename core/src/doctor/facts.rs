@@ -18,10 +18,10 @@ use crate::scope::Installation;
 pub struct InstallationFacts {
     /// Installation.
     pub installation: Installation,
-    /// Time of the apiserver.
-    pub now: Timestamp,
+    /// Time of the apiserver. Without it, the certificate is not evaluated.
+    pub now: Readable<Timestamp>,
     /// Version of the apiserver.
-    pub version: Version,
+    pub version: Readable<Version>,
     /// All `MutatingWebhookConfigurations`, in the order in which they are called.
     pub webhook_configurations: Readable<Vec<MutatingWebhookConfiguration>>,
     /// Webhooks of all `ValidatingWebhookConfigurations`, as far as their fields are those of mutating ones.
@@ -30,6 +30,8 @@ pub struct InstallationFacts {
     pub field_probe: FieldProbe,
     /// Settings of the Deployments.
     pub servers: Servers,
+    /// Result of reading the Deployments. Without them, the settings are those of the chart.
+    pub deployments: Readable<()>,
     /// Serving certificate.
     pub certificate: Readable<CertificateStatus>,
     /// Number of ready replicas of the webhook; `None` if the Service does not exist.
@@ -138,13 +140,15 @@ pub enum CertificateStatus {
     },
 }
 
-/// Data that the user's account may or may not be allowed to read.
+/// Data that the user's account may not be allowed to read, or that the apiserver does not return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readable<T> {
     /// The data.
     Known(T),
     /// The request that was forbidden.
     Forbidden(String),
+    /// The request that failed for another reason, with this reason.
+    Failed(String),
 }
 
 /// Version of the apiserver.
@@ -184,7 +188,7 @@ impl<T> Readable<T> {
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(data) => Some(data),
-            Self::Forbidden(_) => None,
+            Self::Forbidden(_) | Self::Failed(_) => None,
         }
     }
 
@@ -194,6 +198,27 @@ impl<T> Readable<T> {
         match self {
             Self::Known(data) => Readable::Known(map(data)),
             Self::Forbidden(request) => Readable::Forbidden(request),
+            Self::Failed(problem) => Readable::Failed(problem),
+        }
+    }
+
+    /// Applies `map`, which uses other data, to the data.
+    #[must_use]
+    pub fn and_then<U>(self, map: impl FnOnce(T) -> Readable<U>) -> Readable<U> {
+        match self {
+            Self::Known(data) => map(data),
+            Self::Forbidden(request) => Readable::Forbidden(request),
+            Self::Failed(problem) => Readable::Failed(problem),
+        }
+    }
+
+    /// Returns a reference to the data.
+    #[must_use]
+    pub fn as_ref(&self) -> Readable<&T> {
+        match self {
+            Self::Known(data) => Readable::Known(data),
+            Self::Forbidden(request) => Readable::Forbidden(request.clone()),
+            Self::Failed(problem) => Readable::Failed(problem.clone()),
         }
     }
 
@@ -202,15 +227,29 @@ impl<T> Readable<T> {
     pub fn into_known(self) -> Option<T> {
         match self {
             Self::Known(data) => Some(data),
-            Self::Forbidden(_) => None,
+            Self::Forbidden(_) | Self::Failed(_) => None,
         }
     }
 
-    /// Runs `check` on the data; returns [`Code::NotReadable`] if it could not be read.
+    /// Returns the finding about data that could not be read.
+    pub(super) fn unread(&self) -> Option<CheckFinding> {
+        match self {
+            Self::Known(_) => None,
+            Self::Forbidden(request) => Some((Code::NotReadable, request.clone())),
+            Self::Failed(problem) => Some((Code::RequestFailed, problem.clone())),
+        }
+    }
+
+    /// Returns the finding about a request that failed, unless it was forbidden.
+    pub(super) fn failure(&self) -> Option<CheckFinding> {
+        self.unread().filter(|(code, _)| *code == Code::RequestFailed)
+    }
+
+    /// Runs `check` on the data; returns [`Self::unread`] if it could not be read.
     pub(super) fn evaluate(&self, check: impl FnOnce(&T) -> Vec<CheckFinding>) -> Vec<CheckFinding> {
         match self {
             Self::Known(data) => check(data),
-            Self::Forbidden(request) => vec![(Code::NotReadable, request.clone())],
+            Self::Forbidden(_) | Self::Failed(_) => self.unread().into_iter().collect(),
         }
     }
 }

@@ -66,6 +66,7 @@ fn lint_pods(state: &MeshState, namespaces: &BTreeMap<String, Labels>, settings:
             labels,
             labels_assumed: false,
             profile: None,
+            profiles: None,
             cluster: ClusterView { mesh, ..ClusterView::default() },
             member: workload::identify(pod),
             role: None,

@@ -1,17 +1,18 @@
 //! Checks the permissions of the service accounts, which `charts/trainmesh/templates/*/rbac.yaml` grants.
 
+mod list;
 mod rules;
 
 use std::borrow::Cow;
-use std::fmt;
 
-use super::{CheckFinding, Code, Servers, join_names};
+use super::{CheckFinding, Code, Servers};
 use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
+use list::list;
 use rules::{WATCH, rules};
 
 /// One of the two servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Server {
     /// `trainmesh webhook`
     Webhook,
@@ -82,25 +83,10 @@ pub fn narrow_to_namespaces(denied: &Permission, opted_in: &[String]) -> Option<
 pub(super) fn check(denied: &[Permission], unused: &[Permission]) -> Vec<CheckFinding> {
     let found = match denied {
         [] => (Code::RightsGranted, String::new()),
-        denied => (Code::RightsMissing, join_names(denied)),
+        denied => (Code::RightsMissing, list(denied)),
     };
-    let unused = (!unused.is_empty()).then(|| (Code::RightsUnneeded, join_names(unused)));
+    let unused = (!unused.is_empty()).then(|| (Code::RightsUnneeded, list(unused)));
     std::iter::once(found).chain(unused).collect()
-}
-
-impl fmt::Display for Permission {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { server, verb, group: _, resource, name, namespace } = self;
-        let server = match server {
-            Server::Webhook => "webhook",
-            Server::Controller => "controller",
-        };
-        write!(formatter, "{server}: {verb} {resource}")?;
-        if !name.is_empty() {
-            write!(formatter, " {name}")?;
-        }
-        namespace.iter().try_for_each(|namespace| write!(formatter, " in {namespace}"))
-    }
 }
 
 #[cfg(test)]
@@ -122,15 +108,19 @@ mod tests {
         .unwrap()
     }
 
+    fn describe_one(permission: &Permission) -> String {
+        list(std::slice::from_ref(permission))
+    }
+
     /// The required permissions include all of `with`, and none contains a part of `without`.
     #[rstest]
-    #[case::all("portForward: true", "", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
+    #[case::all("portForward: true", "", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations.admissionregistration.k8s.io 0-trainmesh"], &[])]
     #[case::certificates_not_managed("", NO_FABRIC, false, &["controller: create pods/exec"], &["secrets", "mutatingwebhook"])]
     #[case::port_forward_disabled("", NO_FABRIC, true, &["controller: get pods/exec"], &["portforward"])]
-    #[case::termination_and_fabric_disabled("enabled: false", NO_FABRIC, true, &["controller: create events in home"], &[" pods", "portforward", "nodes", "trainmesh-fabric"])]
-    #[case::fabric_only("enabled: false", "", true, &["controller: watch pods", "controller: patch configmaps trainmesh-fabric in home", "webhook: watch nodes", "webhook: list mutatingwebhookconfigurations network-resources-injector-config"], &["pods/"])]
+    #[case::termination_and_fabric_disabled("enabled: false", NO_FABRIC, true, &["controller: create events.events.k8s.io in home"], &[" pods", "portforward", "nodes", "trainmesh-fabric"])]
+    #[case::fabric_only("enabled: false", "", true, &["controller: watch pods", "controller: patch configmaps trainmesh-fabric in home", "webhook: watch nodes", "webhook: list mutatingwebhookconfigurations.admissionregistration.k8s.io network-resources-injector-config"], &["pods/"])]
     #[case::custom_profile("", "profiles: [{name: own, transport: ib, volumes: {configMaps: [{name: topology, mountPath: /t}]}}]", true, &["webhook: watch configmaps topology"], &[])]
-    #[case::claims("", "", true, &["webhook: watch deviceclasses", "webhook: list resourceclaims", "webhook: watch resourceclaimtemplates"], &[])]
+    #[case::claims("", "", true, &["webhook: watch deviceclasses.resource.k8s.io", "webhook: list resourceclaims.resource.k8s.io", "webhook: watch resourceclaimtemplates.resource.k8s.io"], &[])]
     #[case::claims_not_counted("", "resourceClaims: false", true, &["webhook: watch nodes"], &["resourceclaim", "deviceclass"])]
     fn required_permissions_follow_the_features(
         #[case] text: &str,
@@ -141,7 +131,7 @@ mod tests {
     ) {
         let servers = Servers { own_certificate: own, ..Servers::default() };
         let required = required_permissions(&configuration(text, fabric), &servers, "home");
-        let required: Vec<String> = required.iter().map(ToString::to_string).collect();
+        let required: Vec<String> = required.iter().map(describe_one).collect();
         assert!(with.iter().all(|permission| required.iter().any(|other| other == permission)), "{required:?}");
         assert!(without.iter().all(|part| required.iter().all(|other| !other.contains(part))), "{required:?}");
     }
@@ -221,36 +211,35 @@ mod tests {
             namespace: None,
         };
         assert_eq!(narrow_to_namespaces(&permission("namespaces"), &["a".to_owned()]), None);
-        let names: Vec<String> = narrow_to_namespaces(&permission("pods/exec"), &["a".to_owned()])
-            .unwrap()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(names, ["controller: create pods/exec in a"]);
+        let narrowed = narrow_to_namespaces(&permission("pods/exec"), &["a".to_owned()]).unwrap();
+        assert_eq!(list(&narrowed), "controller: create pods/exec in a");
         let namespaced = Permission { namespace: Some("a".to_owned()), ..permission("pods/exec") };
         assert_eq!(narrow_to_namespaces(&namespaced, &["b".to_owned()]), None);
     }
 
     #[test]
-    fn lists_and_counts_denied_permissions() {
+    fn lists_all_denied_permissions() {
         let denied = required_permissions(&Configuration::embedded(), &Servers::default(), "home");
         let (code, evidence) = check(&denied, &[]).remove(0);
         assert_eq!(code, Code::RightsMissing);
         assert!(
-            evidence.starts_with("webhook: get namespaces, ")
-                && evidence.ends_with(&format!("and {} more", denied.len() - 8)),
+            evidence.starts_with("controller: get, create pods/exec; webhook: get, list, watch namespaces; "),
             "{evidence}"
         );
+        assert!(denied.iter().all(|permission| evidence.contains(permission.resource)), "{evidence}");
         assert_eq!(check(&[], &[])[0].0, Code::RightsGranted);
     }
 
     #[rstest]
-    #[case::by_default("", &["controller: get pods/portforward", "controller: create pods/portforward"])]
-    #[case::port_forward_enabled("portForward: true", &[])]
-    #[case::without_termination("enabled: false", &["controller: get pods/exec", "controller: create pods/exec", "controller: get pods/portforward", "controller: create pods/portforward"])]
-    fn reports_unused_permissions(#[case] text: &str, #[case] expected: &[&str]) {
+    #[case::by_default("", "controller: get, create pods/portforward")]
+    #[case::port_forward_enabled("portForward: true", "")]
+    #[case::without_termination(
+        "enabled: false",
+        "controller: get, create pods/exec; controller: get, create pods/portforward"
+    )]
+    fn reports_unused_permissions(#[case] text: &str, #[case] expected: &str) {
         let unused = unused_permissions(&configuration(text, ""), &Servers::default());
-        assert_eq!(unused.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        assert_eq!(list(&unused), expected);
         let codes: Vec<Code> = check(&[], &unused).into_iter().map(|(code, _)| code).collect();
         assert_eq!(codes.contains(&Code::RightsUnneeded), !expected.is_empty());
     }

@@ -52,11 +52,14 @@ pub(super) fn check(network: &PodNetwork, mesh: &Mesh, is_selected: bool) -> Vec
     let PodNetwork { ranges, addresses } = network;
     if mesh.pod_cidrs.is_empty() {
         let covered = addresses.iter().filter(|(_, address)| ranges.iter().any(|(range, _)| range.contains(*address)));
+        let observed = join_names(addresses.iter().map(|(pod, address)| format!("{address} ({pod})")));
         let suggested = join_names(ranges.iter().map(|(range, source)| format!("{range} ({source})")));
-        let evidence = if suggested.is_empty() {
+        let evidence = if !suggested.is_empty() {
+            format!("suggested: {suggested}, with {} of {} pods", covered.count(), addresses.len())
+        } else if observed.is_empty() {
             String::new()
         } else {
-            format!("suggested: {suggested}, with {} of {} pods", covered.count(), addresses.len())
+            format!("addresses of pods: {observed}")
         };
         return vec![(Code::PodCidrsUnset, evidence)];
     }
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::no_suggestion(&[], &[], Code::PodCidrsUnset, "")]
+    #[case::no_suggestion(&[], &[], Code::PodCidrsUnset, "addresses of pods: 10.244.0.7 (team-a/a), 10.245.0.7 (team-a/b)")]
     #[case::suggestion(&[], &["10.244.0.0/16"], Code::PodCidrsUnset, "suggested: 10.244.0.0/16 (kubeadm-config), with 1 of 2 pods")]
     #[case::incomplete(&["10.244.0.0/16"], &[], Code::PodCidrsIncomplete, "10.245.0.7 (team-a/b)")]
     #[case::complete(&["10.244.0.0/15"], &[], Code::PodCidrsComplete, "2 pods")]

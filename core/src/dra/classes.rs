@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::kind::{AcceleratorKind, DeviceKind};
 use super::selectors::{Driver, Traits, Variant};
+use crate::hint::nearest;
 
 /// Known `DeviceClasses`. The classes that drivers install are known even if their objects are not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,6 +132,18 @@ impl DeviceClasses {
         traits.and(selected).kind().or_else(by_resource)
     }
 
+    /// Returns the known class whose name is most similar to `name`, which is no class of the cluster or the input.
+    #[must_use]
+    pub fn similar<'a>(&'a self, name: &str) -> Option<&'a str> {
+        if self.by_name.contains_key(name) {
+            return None;
+        }
+        let mut known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        known.extend(CLASSES.iter().map(|(name, _)| *name));
+        nearest(name, &known)
+    }
+
     /// Returns the class that extended resource `resource` stands for.
     #[must_use]
     pub fn class_of_resource<'a>(&'a self, resource: &'a str) -> Option<&'a str> {
@@ -216,6 +229,16 @@ mod tests {
         let objects: Vec<Value> =
             objects.iter().map(|(name, driver, created)| class(name, driver, "example.com/gpu", created)).collect();
         assert_eq!(classes(&objects).kind_of_resource(resource), expected);
+    }
+
+    #[rstest]
+    #[case::of_a_driver("efa.networking.k8s.awz", Some("efa.networking.k8s.aws"))]
+    #[case::of_the_input("h100-bg", Some("h100-big"))]
+    #[case::existing("h100-small", None)]
+    #[case::unrelated("npu.example.com", None)]
+    fn suggests_a_similar_class(#[case] name: &str, #[case] expected: Option<&str>) {
+        let objects = ["h100-big", "h100-small"].map(|name| class(name, "example.com", "", ""));
+        assert_eq!(classes(&objects).similar(name), expected);
     }
 
     #[test]

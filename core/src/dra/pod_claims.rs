@@ -8,6 +8,7 @@ mod uncertainty;
 
 use std::fmt;
 
+use super::classes::DeviceClasses;
 use super::count::Count;
 use super::facts::ClaimView;
 use super::kind::DeviceKind;
@@ -23,6 +24,8 @@ pub use uncertainty::ClaimUncertainty;
 #[derive(Clone, Debug, Default)]
 pub struct PodClaims<'a> {
     claims: Vec<PodClaim<'a>>,
+    /// The known classes; `None` if the pod has no claims that are read.
+    classes: Option<&'a DeviceClasses>,
     /// Why the classes of the cluster are unknown, if so.
     unknown_classes: Option<UnknownCause>,
     /// True if the pod exceeds [`MAX_CLAIMS`], [`MAX_REQUESTS`] or [`MAX_CONTAINERS`]; then no claim is read.
@@ -98,7 +101,7 @@ impl<'a> PodClaims<'a> {
         if requests > MAX_REQUESTS {
             return Self { too_many: true, ..Self::default() };
         }
-        Self { claims, unknown_classes: view.unknown_classes(), too_many: false }
+        Self { claims, classes: Some(view.classes()), unknown_classes: view.unknown_classes(), too_many: false }
     }
 
     /// Returns true if the pod has no claims.
@@ -159,6 +162,17 @@ impl<'a> PodClaims<'a> {
             claim.is_referred_to(&references, request.name) && !sum(request.devices.iter(), &fits).is_zero()
         };
         self.requests(one).find(shared).map(|(claim, _)| claim)
+    }
+
+    /// Returns the JSON pointer, below `container`, of its reference to the claim with `source`, or else of its list of claims.
+    #[must_use]
+    pub fn reference_pointer(&self, container: Container<'a>, source: ClaimSource<'a>) -> String {
+        let is_meant = |(name, _): Reference<'a>| match self.claims.iter().find(|claim| claim.has_name(name)) {
+            Some(claim) => claim.source == source,
+            None => source == ClaimSource::Pod(name),
+        };
+        let index = references(container).position(is_meant);
+        format!("/resources/claims{}", index.map(|index| format!("/{index}")).unwrap_or_default())
     }
 
     /// Returns true if the content of one of the container's claims is unknown.

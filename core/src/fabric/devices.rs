@@ -1,5 +1,7 @@
 //! Names of the extended resources that are RDMA devices, and of networks with such devices.
 
+/// The Elastic Fabric Adapter of AWS.
+pub(crate) const EFA: &str = "vpc.amazonaws.com/efa";
 /// Prefixes that device plugins and cloud providers use: the RDMA shared device plugin, the SR-IOV device plugin with
 /// the names of NVIDIA's network operator and of OKE, and AWS with its device plugin and its DRA device class.
 const PREFIXES: [&str; 8] = [
@@ -9,7 +11,7 @@ const PREFIXES: [&str; 8] = [
     "nvidia.com/hostdev",
     "nvidia.com/sriov",
     "nvidia.com/roce",
-    "vpc.amazonaws.com/efa",
+    EFA,
     "deviceclass.resource.kubernetes.io/efa",
 ];
 
@@ -28,6 +30,13 @@ pub fn is_rdma_resource(resource: &str) -> bool {
         && (PREFIXES.iter().any(|prefix| resource.starts_with(prefix)) || is_custom())
 }
 
+/// Returns the adapter whose name differs from `resource` by one letter, or by its case. Other adapters have names that their operators
+/// choose, such as `rdma/ib0`.
+pub(crate) fn misspelled_adapter(resource: &str) -> Option<&'static str> {
+    let is_similar = || strsim::osa_distance(&resource.to_lowercase(), EFA) <= 1;
+    (resource != EFA && resource.len().abs_diff(EFA.len()) <= 1 && is_similar()).then_some(EFA)
+}
+
 /// Returns true if `network` is named like a network of RDMA adapters.
 #[must_use]
 pub fn is_rdma_network(network: &str) -> bool {
@@ -39,6 +48,16 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("vpc.amazonaws.com/efa", false)]
+    #[case("vpc.amazonaws.com/efas", true)]
+    #[case("vpc.amazonaws.com/EFA", true)]
+    #[case("vpc.amazonaws.com/pod-eni", false)]
+    #[case("rdma/ibb", false)]
+    fn a_misspelled_adapter_is_named(#[case] resource: &str, #[case] expected: bool) {
+        assert_eq!(misspelled_adapter(resource), expected.then_some(EFA));
+    }
 
     #[rstest]
     #[case("rdma/hca_shared_devices_a", true)]

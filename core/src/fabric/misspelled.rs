@@ -12,7 +12,32 @@ pub(crate) fn misspelled_pattern<'p>(name: &str, patterns: &'p [MachinePattern])
     patterns.iter().map(MachinePattern::as_str).find(|pattern| is_misspelled(name, pattern))
 }
 
+/// Returns the machine of one of `patterns` whose name differs from `name` only by the case of letters and by separators.
+pub(crate) fn machine_of_same_letters(name: &str, patterns: &[MachinePattern]) -> Option<String> {
+    patterns.iter().find_map(|pattern| same_letters(name, pattern.as_str())).filter(|machine| machine != name)
+}
+
+fn same_letters(name: &str, pattern: &str) -> Option<String> {
+    let known = pattern.trim_end_matches('*');
+    let mut rest = name;
+    for letter in known.chars().filter(char::is_ascii_alphanumeric) {
+        rest = rest.trim_start_matches(is_separator);
+        rest = rest.strip_prefix(|given: char| given.eq_ignore_ascii_case(&letter))?;
+    }
+    let rest = rest.trim_start_matches(is_separator);
+    (rest.is_empty() || known.len() < pattern.len()).then(|| format!("{known}{rest}"))
+}
+
+fn is_separator(character: char) -> bool {
+    !character.is_ascii_alphanumeric()
+}
+
 fn is_misspelled(name: &str, pattern: &str) -> bool {
+    // The last letter is that of a unit, as in `8g`.
+    let lacks_letter = |rest: &str| rest.len() == 1 && rest.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if pattern.strip_prefix(name).is_some_and(lacks_letter) {
+        return true;
+    }
     let (known, given) = (parts(pattern.trim_end_matches('*')), parts(name));
     let Some((start, rest)) = given.split_at_checked(known.len()) else { return false };
     // A pattern also matches the sizes of a family.
@@ -75,6 +100,7 @@ mod tests {
     #[case::letters_before_a_number("BM.GPU.GB200.4", "BM.GPU.B200.4", false)]
     #[case::letters_after_a_number("Standard_ND96is_H100_v5", "Standard_ND96isr_H100_*", false)]
     #[case::another_word("a3-megagpu-8g", "a3-ultragpu-8g", false)]
+    #[case::last_letter("a3-ultragpu-8", "a3-ultragpu-8g", true)]
     #[case::two_words("a3-ultrgpu-8", "a3-ultragpu-8g", false)]
     #[case::single_letter("dgx-h100-a", "dgx-h100-b", false)]
     #[case::more_words("BM.GPU.MI355X.8", "BM.GPU.MI355X-v1.8", false)]
@@ -86,6 +112,20 @@ mod tests {
     ) {
         let patterns = [MachinePattern::parse(pattern).unwrap()];
         assert_eq!(misspelled_pattern(name, &patterns), expected.then_some(pattern));
+    }
+
+    #[rstest]
+    #[case::case_of_letters("standard_nd96isr_h100_v5", "Standard_ND96isr_H100_*", Some("Standard_ND96isr_H100_v5"))]
+    #[case::separator_missing("Standard_ND96isrH100_v5", "Standard_ND96isr_H100_*", Some("Standard_ND96isr_H100_v5"))]
+    #[case::other_separators("a3_ultragpu_8g", "a3-ultragpu-8g", Some("a3-ultragpu-8g"))]
+    #[case::no_separators("a3ultragpu8g", "a3-ultragpu-8g", Some("a3-ultragpu-8g"))]
+    #[case::the_machine("a3-ultragpu-8g", "a3-ultragpu-8g", None)]
+    #[case::a_machine_of_the_pattern("Standard_ND96isr_H100_v5", "Standard_ND96isr_H100_*", None)]
+    #[case::more_letters("a3-ultragpu-8gg", "a3-ultragpu-8g", None)]
+    #[case::another_machine("Standard_ND96is_H100_v5", "Standard_ND96isr_H100_*", None)]
+    fn case_and_separators_are_ignored(#[case] name: &str, #[case] pattern: &str, #[case] expected: Option<&str>) {
+        let patterns = [MachinePattern::parse(pattern).unwrap()];
+        assert_eq!(machine_of_same_letters(name, &patterns).as_deref(), expected);
     }
 
     /// Machines that no profile lists: the documentation of clouds has them.
@@ -121,6 +161,7 @@ mod tests {
         let sizes = patterns.iter().map(|pattern| pattern.as_str().replace('*', ""));
         for machine in sizes.chain(OTHER_MACHINES.iter().map(|machine| (*machine).to_owned())) {
             assert_eq!(misspelled_pattern(&machine, &patterns), None, "{machine}");
+            assert_eq!(machine_of_same_letters(&machine, &patterns), None, "{machine}");
         }
     }
 }

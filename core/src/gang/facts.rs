@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{GangMode, GangWorkload, UnknownGang};
+use super::{GangMode, GangWorkload, ModePin, UnknownGang, kueue_integration};
+
+/// Kind that has an integration, but whose pods Kueue manages as a group of pods (kubernetes-sigs/kueue 0.19,
+/// `pkg/controller/jobs/leaderworkerset`).
+const POD_GROUP_KIND: &str = "LeaderWorkerSet";
 
 /// Known facts about gang schedulers. An empty value is that of a cluster without any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub struct GangFacts {
     pub groups: HashMap<String, BTreeSet<(GangMode, String)>>,
     /// True if the controller creates group objects: its Lease is fresh, and its version and configuration do so.
     pub controller_alive: bool,
+    /// Modes whose group objects the apiserver denies in a namespace.
+    pub denied: BTreeSet<(GangMode, String)>,
 }
 
 /// Facts that apply to one pod.
@@ -28,6 +34,8 @@ pub struct GangView<'a> {
     pub workload: WorkloadLookup<'a>,
     /// Object that creates the workload, if its manifest is known.
     pub creator: Option<Creator<'a>>,
+    /// Modes of the active pods of the workload; `None` if none is known.
+    pub pin: Option<ModePin<'a>>,
 }
 
 /// Object that creates a workload, such as the `RayJob` of a `RayCluster`, or the workload itself.
@@ -53,11 +61,23 @@ pub enum WorkloadLookup<'a> {
     Read(&'a GangWorkload),
 }
 
+impl<'a> Creator<'a> {
+    /// Returns the queue whose `ResourceFlavor` adds its node labels to the pod templates before the pods exist. Pods that Kueue
+    /// manages as pods get them after their creation.
+    #[must_use]
+    pub fn queue_of_templates(self) -> Option<&'a str> {
+        // The Jobs of a CronJob are in the queue.
+        let kind = if self.kind == "CronJob" { "Job" } else { self.kind };
+        let reads_templates = kind != POD_GROUP_KIND && kueue_integration(self.group, kind).is_some();
+        self.queue.filter(|_| reads_templates)
+    }
+}
+
 impl GangFacts {
     /// Returns the facts that apply to a pod in `namespace`.
     #[must_use]
     pub fn view<'a>(&'a self, namespace: &'a str, workload: WorkloadLookup<'a>) -> GangView<'a> {
-        GangView { facts: Some(self), namespace, workload, creator: None }
+        GangView { facts: Some(self), namespace, workload, creator: None, pin: None }
     }
 }
 
@@ -77,6 +97,12 @@ impl GangView<'_> {
             groups.is_some_and(|groups| groups.contains(&(mode, name.to_owned())))
         };
         self.facts.is_none_or(|facts| facts.controller_alive || exists(facts))
+    }
+
+    /// Returns true if the apiserver denies the group objects of `mode` in the namespace; false if unknown.
+    #[must_use]
+    pub fn is_denied(self, mode: GangMode) -> bool {
+        self.facts.is_some_and(|facts| facts.denied.contains(&(mode, self.namespace.to_owned())))
     }
 
     /// Returns the modes whose scheduler runs; none if unknown.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::GangMode;
+use super::object::{VOLCANO_QUEUE, VOLCANO_TOPOLOGY};
 use crate::keys::KUEUE_QUEUE;
 use crate::pod::Pod;
 
@@ -30,16 +31,33 @@ pub const KOORDINATOR_MIN: &str = "gang.scheduling.koordinator.sh/min-available"
 pub const KOORDINATOR_TOTAL: &str = "gang.scheduling.koordinator.sh/total-number";
 /// Label with the application of a pod in `YuniKorn`.
 pub const YUNIKORN_APP: &str = "yunikorn.apache.org/app-id";
-/// Labels with the queue of a pod in `YuniKorn`, the current one first.
+/// Labels with the queue of a pod in `YuniKorn`, the current one first, which is also an annotation.
 pub const YUNIKORN_QUEUES: [&str; 2] = ["yunikorn.apache.org/queue", "queue"];
 /// Annotation with the name of a pod's task group.
 pub const YUNIKORN_TASK_GROUP: &str = "yunikorn.apache.org/task-group-name";
 /// Annotation with the task groups of an application.
 pub const YUNIKORN_TASK_GROUPS: &str = "yunikorn.apache.org/task-groups";
 
-/// Labels and annotations by which pods join a gang, and which have no effect on the job itself.
-pub const OF_PODS: [&str; 5] =
-    [VOLCANO_GROUP, COSCHEDULING_GROUP, YUNIKORN_TASK_GROUP, YUNIKORN_TASK_GROUPS, KOORDINATOR_NAME];
+/// Labels and annotations by which pods join a gang, or request its queue or network topology, and which have no effect on the job
+/// itself.
+pub const OF_PODS: [&str; 8] = [
+    VOLCANO_GROUP,
+    VOLCANO_QUEUE,
+    VOLCANO_TOPOLOGY[0],
+    VOLCANO_TOPOLOGY[1],
+    COSCHEDULING_GROUP,
+    YUNIKORN_TASK_GROUP,
+    YUNIKORN_TASK_GROUPS,
+    KOORDINATOR_NAME,
+];
+
+/// Annotations by which Kueue places pods according to its topologies. It reads those of the pod templates.
+pub const KUEUE_TOPOLOGY: [&str; 4] = [
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
+];
 
 /// Place of a key in a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +93,10 @@ const KEYS: [KeyPlace; 23] = [
     Label(KUEUE_QUEUE),
     Annotation("kueue.x-k8s.io/workload"),
     Annotation("kueue.x-k8s.io/pod-suspending-parent"),
-    Annotation("kueue.x-k8s.io/podset-required-topology"),
-    Annotation("kueue.x-k8s.io/podset-preferred-topology"),
-    Annotation("kueue.x-k8s.io/podset-unconstrained-topology"),
-    Annotation("kueue.x-k8s.io/podset-slice-required-topology"),
+    Annotation(KUEUE_TOPOLOGY[0]),
+    Annotation(KUEUE_TOPOLOGY[1]),
+    Annotation(KUEUE_TOPOLOGY[2]),
+    Annotation(KUEUE_TOPOLOGY[3]),
     Annotation(KAI_GROUP),
     Annotation(YUNIKORN_TASK_GROUP),
     Annotation(YUNIKORN_TASK_GROUPS),

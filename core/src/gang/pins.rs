@@ -18,8 +18,9 @@ const MAX_GANGS: usize = 8_000;
 const MAX_GANGS_PER_NAMESPACE: usize = 500;
 /// Maximum number of stored profile bodies, one per revision in use.
 const MAX_BODIES: usize = 64;
-/// Maximum size of the stored pins. A Kubernetes object is limited to 1 MiB, including its metadata.
-const MAX_BYTES: usize = 900 * 1024;
+/// Maximum size of the stored pins, next to [those of gang modes](super::mode_pins). A Kubernetes object is limited to 1 MiB,
+/// including its metadata.
+const MAX_BYTES: usize = 600 * 1024;
 
 /// Profile revisions of active gangs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

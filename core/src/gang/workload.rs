@@ -231,7 +231,7 @@ impl GangWorkload {
     #[must_use]
     pub fn gang(&self, position: GangPosition) -> Gang<'_> {
         let roles: Vec<&GangRole> = self.shape.roles.iter().filter(|role| role.stage == position.stage).collect();
-        let size = roles.iter().map(|role| role.size).fold(0, u64::saturating_add);
+        let size = pods(&roles);
         // Those who write a minimum know that pods of a later stage do not count yet: TR010 reports one above this stage.
         let min = self.shape.min_members.unwrap_or(size);
         Gang {
@@ -255,6 +255,26 @@ impl GangWorkload {
     }
 }
 
+impl<'a> Gang<'a> {
+    /// Returns the gang without the roles that `is_outside` accepts, and the names of these. They count neither for its size
+    /// nor for its minimum.
+    #[must_use]
+    pub fn without(self, is_outside: impl Fn(&GangRole) -> bool) -> (Self, Vec<&'a str>) {
+        let Self { name, owner, position, roles, min_members, .. } = self;
+        let (outside, roles): (Vec<&'a GangRole>, Vec<&'a GangRole>) =
+            roles.into_iter().partition(|&role| is_outside(role));
+        let size = pods(&roles);
+        let min_members = min_members.saturating_sub(pods(&outside)).clamp(1.min(size), size);
+        let outside = outside.into_iter().map(|role| role.name.as_str()).collect();
+        (Self { name, owner, position, roles, size, min_members }, outside)
+    }
+}
+
+/// Returns the number of pods of `roles`.
+fn pods(roles: &[&GangRole]) -> u64 {
+    roles.iter().map(|role| role.size).fold(0, u64::saturating_add)
+}
+
 /// Returns the identity of `pod` if it belongs to a gang.
 #[must_use]
 pub fn gang_member(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
@@ -263,7 +283,7 @@ pub fn gang_member(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
 }
 
 /// Returns the name of the role of a pod in a [`GangShape`].
-fn role_name(member: PodIdentity<'_>) -> &str {
+pub(super) fn role_name(member: PodIdentity<'_>) -> &str {
     member.role.unwrap_or(SOLE_ROLE)
 }
 

@@ -1,5 +1,8 @@
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{Pod, Service};
 use rstest::rstest;
 use serde_json::json;
 
@@ -56,4 +59,75 @@ fn number_and_length_are_limited() {
     let found = unknown_fields::<Pod>(&pod);
     assert_eq!(found.len(), MAX_FOUND);
     assert!(matches!(found[0].1, Problem::Field { name, .. } if name.len() == MAX_QUOTED), "{found:?}");
+}
+
+/// Adds the types and fields of the unknown values in `object` to `found`.
+fn add_values<T: DeserializeOwned>(object: &Value, found: &mut BTreeSet<(&'static str, &'static str)>) {
+    found.extend(unknown_fields::<T>(object).iter().filter_map(|(_, problem)| match problem {
+        Problem::Value { owner, name, .. } => Some((*owner, *name)),
+        _ => None,
+    }));
+}
+
+/// A misspelled type or field in the table would never be found.
+#[test]
+fn each_field_with_few_values_exists() {
+    let container = json!({
+        "imagePullPolicy": "x", "restartPolicy": "x", "terminationMessagePolicy": "x", "ports": [{"containerPort": 1, "protocol": "x"}],
+        "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "x"}], "livenessProbe": {"httpGet": {"port": 1, "scheme": "x"}},
+        "restartPolicyRules": [{"action": "x", "exitCodes": {"operator": "x"}}],
+        "volumeMounts": [{"mountPath": "/a", "name": "a", "mountPropagation": "x", "recursiveReadOnly": "x"}],
+        "securityContext": {"procMount": "x", "seccompProfile": {"type": "x"}, "appArmorProfile": {"type": "x"}},
+        "env": [{"name": "a", "valueFrom": {"fieldRef": {"fieldPath": "x"}, "resourceFieldRef": {"resource": "x"}}}]
+    });
+    let claim = json!({"spec": {"volumeMode": "x", "accessModes": ["ReadWriteOnce", "x"]}});
+    let volumes = json!([
+        {"name": "a", "emptyDir": {"medium": "x"}, "hostPath": {"path": "/", "type": "x"}, "image": {"pullPolicy": "x"}},
+        {"name": "b", "azureDisk": {"diskName": "a", "diskURI": "a", "cachingMode": "x", "kind": "x"}},
+        {"name": "c", "ephemeral": {"volumeClaimTemplate": claim}},
+        {"name": "d", "projected": {"sources": [{"podCertificate": {"keyType": "x", "signerName": "a"}}]}}
+    ]);
+    let affinity = json!({
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "x"}]}]}},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "a", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "x"}]}}
+        ]}
+    });
+    let spread = json!([{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "x", "nodeAffinityPolicy": "x", "nodeTaintsPolicy": "x"}]);
+    let specs = [
+        json!({"restartPolicy": "x", "dnsPolicy": "x", "preemptionPolicy": "x", "os": {"name": "x"}, "tolerations": [{"operator": "x", "effect": "x"}]}),
+        json!({"securityContext": {"fsGroupChangePolicy": "x", "supplementalGroupsPolicy": "x", "seLinuxChangePolicy": "x"}}),
+        json!({"containers": [container]}),
+        json!({"volumes": volumes}),
+        json!({"affinity": affinity, "topologySpreadConstraints": spread}),
+    ];
+    let mut found = BTreeSet::new();
+    for spec in specs {
+        add_values::<Pod>(&json!({"spec": spec}), &mut found);
+    }
+    let conditions = json!([{"type": "a", "status": "x"}]);
+    let rule = json!({"action": "x", "onExitCodes": {"operator": "x", "values": []}, "onPodConditions": conditions});
+    let job = json!({"completionMode": "x", "podReplacementPolicy": "x", "podFailurePolicy": {"rules": [rule]}});
+    add_values::<Job>(&json!({"spec": job}), &mut found);
+    add_values::<CronJob>(&json!({"spec": {"concurrencyPolicy": "x"}}), &mut found);
+    add_values::<Deployment>(&json!({"spec": {"strategy": {"type": "x"}}}), &mut found);
+    add_values::<DaemonSet>(&json!({"spec": {"updateStrategy": {"type": "x"}}}), &mut found);
+    let retention = json!({"whenDeleted": "x", "whenScaled": "x"});
+    let set = json!({"podManagementPolicy": "x", "updateStrategy": {"type": "x"}, "persistentVolumeClaimRetentionPolicy": retention});
+    add_values::<StatefulSet>(&json!({"spec": set}), &mut found);
+    let service = json!({
+        "type": "x", "externalTrafficPolicy": "x", "internalTrafficPolicy": "x", "sessionAffinity": "x", "ipFamilyPolicy": "x",
+        "ipFamilies": ["x"], "ports": [{"port": 1, "protocol": "x"}]
+    });
+    add_values::<Service>(&json!({"spec": service}), &mut found);
+    let listed: BTreeSet<(&str, &str)> = VALUES.iter().map(|(owner, name, _)| (*owner, *name)).collect();
+    assert_eq!(found, listed);
+}
+
+#[rstest]
+#[case::huge_pages(json!({"volumes": [{"name": "a", "emptyDir": {"medium": "HugePages-2Mi"}}]}))]
+#[case::labels(json!({"containers": [{"env": [{"name": "a", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a']"}}}]}]}))]
+#[case::resource(json!({"containers": [{"env": [{"name": "a", "valueFrom": {"resourceFieldRef": {"resource": "limits.hugepages-1Gi"}}}]}]}))]
+fn values_with_a_part_of_the_user_are_known(#[case] spec: Value) {
+    assert_eq!(paths(&json!({"spec": spec})), Vec::<String>::new());
 }

@@ -130,4 +130,20 @@ impl AttemptResult {
             Self::Failed => "failed",
         }
     }
+
+    /// Returns the result as a clause, about a container that still runs.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Sent => "the request was sent, but the container still runs",
+            Self::NotInImage => "the image does not contain the command",
+            Self::Refused => "the request was refused",
+            Self::ContainerGone => "the container no longer runs",
+            Self::PodGone => "the pod no longer exists",
+            Self::Unreachable => "the node is unreachable",
+            Self::Forbidden => "the action is forbidden",
+            Self::TimedOut => "no response in time",
+            Self::Failed => "the request failed",
+        }
+    }
 }

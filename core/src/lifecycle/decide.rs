@@ -78,15 +78,11 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
     }
     preconditions::check_targets(facts, &roles)?;
     can_complete?;
-    let window = match stabilization_window(facts, settings) {
-        Ok(window) => window,
-        Err(detail) => {
-            publish_once(PodFinding::new(PodFindingCode::SettleUnreadable).with_detail(detail))?;
-            settings.settle.0
-        }
-    };
+    if let Err(detail) = own_window(facts) {
+        publish_once(PodFinding::new(PodFindingCode::SettleUnreadable).with_detail(detail))?;
+    }
     let completed = main_containers::completion_time(facts, &roles.main)?;
-    main_containers::check_stabilized(completed, window, now)?;
+    check_stabilized(facts, settings, completed, now)?;
     if mode == Ok(Mode::Audit) {
         if let Some(finding) = terminate::audit_finding(&roles) {
             publish_once(finding)?;
@@ -120,14 +116,30 @@ pub(super) fn completion(facts: &PodFacts, roles: &Roles<'_>) -> Completion {
     }
 }
 
-/// Returns the stabilization window after the completion of the main containers. `Err` is the detail of the finding
-/// about an invalid annotation: its value, or the limit that it exceeds.
-fn stabilization_window(facts: &PodFacts, settings: &Termination) -> Result<Duration, String> {
+/// Returns true if the stabilization window of a pod is over, whose main containers completed at `completed`.
+#[must_use]
+pub fn is_stabilized(facts: &PodFacts, settings: &Termination, completed: Option<Timestamp>, now: Timestamp) -> bool {
+    check_stabilized(facts, settings, completed, now).is_ok()
+}
+
+fn check_stabilized(
+    facts: &PodFacts,
+    settings: &Termination,
+    completed: Option<Timestamp>,
+    now: Timestamp,
+) -> CheckResult {
+    let window = own_window(facts).ok().flatten().unwrap_or(settings.settle.0);
+    main_containers::check_stabilized(completed, window, now)
+}
+
+/// Returns the stabilization window that the pod itself sets. `Err` is the detail of the finding about an invalid annotation: its
+/// value, or the limit that it exceeds.
+fn own_window(facts: &PodFacts) -> Result<Option<Duration>, String> {
     let text = match &facts.annotations.settle {
-        None => return Ok(settings.settle.0),
+        None => return Ok(None),
         Some(Err(exceeded)) => return Err(exceeded.to_string()),
         Some(Ok(text)) => text,
     };
     let window = duration::parse(text.trim()).ok().filter(|window| *window <= MAX_SETTLE);
-    window.ok_or_else(|| text.to_string())
+    window.map(Some).ok_or_else(|| text.to_string())
 }

@@ -180,7 +180,7 @@ codes! {
         /// `trainmesh.dev/settle` is not a valid duration, or exceeds the maximum.
         SettleUnreadable => "trainmesh.dev/settle is not a valid duration or exceeds the maximum: the configured value is used",
         /// A permission is missing.
-        Forbidden => "the controller is not allowed to terminate containers of this pod",
+        Forbidden => "no permission to terminate containers of this pod",
         /// Audit mode: what would have been terminated.
         WouldEnd => "audit mode: the main containers have completed; the proxy and the sidecars would be terminated",
         /// The controller acted too early: a defect of the controller.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::catalog;
+use super::catalog::{self, CatalogEntry};
 use super::roles::Roles;
-use super::{PodFacts, SidecarCatalog};
+use super::{ContainerFacts, Method, PodFacts, SidecarCatalog};
 use crate::config::Termination;
 use crate::keys;
 use crate::pod::{ContainerKind, Pod};
@@ -22,6 +22,9 @@ pub enum PodSidecars {
     Terminable {
         /// Sidecars that keep running, with the reason.
         blocked: Vec<BlockedSidecar>,
+        /// Sidecars whose command the chart's exec policy permits only in `execPolicy.extraContainers`: those with another name
+        /// than an entry with this command.
+        renamed: Vec<Box<str>>,
     },
 }
 
@@ -84,5 +87,10 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     if !completes {
         return PodSidecars::MainNeverCompletes;
     }
-    PodSidecars::Terminable { blocked: roles.blocked }
+    let is_renamed = |(container, entry): &&(&ContainerFacts, &CatalogEntry)| {
+        let named = catalog.find(&container.name).map(|(_, entry)| &entry.attempt.action);
+        entry.attempt.method == Method::SidecarExec && named != Some(&entry.attempt.action)
+    };
+    let renamed = roles.sidecars.iter().filter(is_renamed).map(|(container, _)| container.name.clone()).collect();
+    PodSidecars::Terminable { blocked: roles.blocked, renamed }
 }

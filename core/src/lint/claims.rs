@@ -28,13 +28,13 @@ pub(super) fn shared_accelerators(context: &CheckContext<'_>, findings: &mut Fin
             .devices(container.spec)
             .filter(|(_, devices)| !devices.is_admin && devices.kind.is_some_and(DeviceKind::is_accelerator));
         let shared = claimed.find_map(|(claim, devices)| match claim.source {
-            ClaimSource::Claim(name) => Some((sharing_pods(context, name)?, devices.count, name)),
+            ClaimSource::Claim(name) => Some((sharing_pods(context, name)?, devices.count, claim.source)),
             ClaimSource::Template(_) | ClaimSource::Pod(_) => None,
         });
-        if let Some((pods, count, name)) = shared {
+        if let Some((pods, count, source)) = shared {
             let noun = if count == Count::exactly(1) { "accelerator" } else { "accelerators" };
-            let message = format!("{}: {pods} share {count} {noun} by claim {name}", container.display_name());
-            findings.push(container.pointer("/resources/claims"), message);
+            let message = format!("{}: {pods} share {count} {noun} by {source}", container.display_name());
+            findings.push(container.pointer(&context.claims.reference_pointer(container.spec, source)), message);
         }
     }
 }
@@ -53,7 +53,9 @@ pub(super) fn check_unknown(input: &LintInput<'_>, findings: &mut FindingSink<'_
     let claims = read_claims(input.original, input.profile, input.cluster.claims);
     for container in input.original.containers() {
         if let Some(unknown) = claims.uncertainty(container, |_| false) {
-            let field = format!("/spec/{}/{}/resources/claims", container.kind.spec_list(), container.index);
+            let list = || "/resources/claims".to_owned();
+            let reference = unknown.source().map_or_else(list, |source| claims.reference_pointer(container, source));
+            let field = format!("/spec/{}/{}{reference}", container.kind.spec_list(), container.index);
             findings.push_with_fix(
                 Severity::Warning,
                 field,

@@ -62,7 +62,7 @@ pub(super) fn domain_size(context: &CheckContext<'_>, findings: &mut FindingSink
     let Some(pods) = pods else { return };
     if is_job && domain.nodes != pods && is_claimed(context, domain) {
         let message = format!("ComputeDomain {} has numNodes {}, but {pods} pods claim it", domain.name, domain.nodes);
-        findings.push("/spec/resourceClaims", message);
+        findings.push_for(domain.field.as_ref(), "/spec/resourceClaims", message);
     }
 }
 

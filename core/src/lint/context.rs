@@ -27,6 +27,8 @@ pub(super) struct CheckContext<'a> {
     pub(super) containers: Vec<ContainerFacts<'a>>,
     /// Devices that the pod's claims provide.
     pub(super) claims: PodClaims<'a>,
+    /// The configuration file that trainmesh mounts for NCCL.
+    pub(super) conf: NcclConf<'a>,
     /// Volumes by name, with their indexes.
     volumes: HashMap<&'a str, (usize, &'a Value)>,
 }
@@ -75,7 +77,7 @@ impl<'a> CheckContext<'a> {
                 volumes.entry(name).or_insert((index, volume));
             }
         }
-        Self { input, containers, claims, volumes }
+        Self { input, containers, claims, conf, volumes }
     }
 
     /// Returns the containers with GPUs that take part in the training. Init containers with GPUs only prepare the
@@ -183,18 +185,16 @@ impl<'a> ContainerFacts<'a> {
 
     /// Returns the field `key` of the container's own security context.
     pub(super) fn security_context(&self, key: &str) -> Option<&'a Value> {
-        self.spec.raw().get("securityContext")?.get(key)
+        security_context(self.spec, key)
     }
 
     pub(super) fn is_privileged(&self) -> bool {
-        self.security_context("privileged").and_then(Value::as_bool) == Some(true)
+        is_privileged(self.spec)
     }
 
     /// Returns true if the capability `IPC_LOCK` is added to the container.
     pub(super) fn has_ipc_lock(&self) -> bool {
-        let added = self.security_context("capabilities").and_then(|capabilities| capabilities.get("add"));
-        let mut added = added.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        added.any(|capability| capability == "IPC_LOCK" || capability == "ALL")
+        has_ipc_lock(self.spec)
     }
 
     /// Returns true if the container certainly has a channel of a `ComputeDomain`.
@@ -211,6 +211,22 @@ impl<'a> ContainerFacts<'a> {
     pub(super) fn adapter_names(&self) -> impl Iterator<Item = &'a str> {
         self.adapters.iter().map(|(name, _)| *name).chain(self.claimed_adapters.iter().copied())
     }
+}
+
+/// Returns true if `container` is privileged.
+pub(super) fn is_privileged(container: Container<'_>) -> bool {
+    security_context(container, "privileged").and_then(Value::as_bool) == Some(true)
+}
+
+/// Returns true if the capability `IPC_LOCK` is added to `container`.
+pub(super) fn has_ipc_lock(container: Container<'_>) -> bool {
+    let added = security_context(container, "capabilities").and_then(|capabilities| capabilities.get("add"));
+    let mut added = added.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    added.any(|capability| capability == "IPC_LOCK" || capability == "ALL")
+}
+
+fn security_context<'a>(container: Container<'a>, key: &str) -> Option<&'a Value> {
+    container.raw().get("securityContext")?.get(key)
 }
 
 fn adapters<'a>(container: Container<'a>, input: &LintInput<'a>) -> Vec<(&'a str, u64)> {

@@ -21,10 +21,13 @@ const LABELS: &str = "/metadata/labels";
 const LABEL_INJECT: &str = "/metadata/labels/trainmesh.dev~1inject";
 /// Group of the kinds whose operator deletes the pods.
 const RAY: &str = "ray.io";
+/// How to make the instance type of a job in a queue certain.
+const FIX_FOR_QUEUES: &str =
+    "nothing, if each flavor of the ClusterQueue has the node label; else select the type in the pod template";
 /// Endpoint of the proxy that terminates it.
 const QUIT: &str = "quitquitquit";
 
-/// FP046: a rule was refused. FP049 reports invalid fields, FP050 sidecars.
+/// FP046: a rule was refused, a profile fell back to TCP, or a rule depends on what a queue adds to the pod. FP049 reports invalid fields, FP050 sidecars.
 pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { rules, invalid, .. } = context.input;
     let is_reported = |rule: &&RuleOutcome| {
@@ -35,6 +38,16 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
         };
         rule.outcome == Verdict::Refused && !has_own_check
     };
+    for rule in rules.iter().filter(|rule| rule.reason == Reason::InstanceTypeUnknown) {
+        let message = format!("{} depends on the queue: {}", rule.rule.name(), rule.detail().unwrap_or(&rule.message));
+        findings.push_with_fix(Severity::Info, rule.field.as_deref().unwrap_or(POD), message, FIX_FOR_QUEUES);
+    }
+    for rule in rules.iter().filter(|rule| rule.reason == Reason::FabricFellBack) {
+        let is_of_user = |field: &&str| context.input.original.raw().pointer(field).is_some();
+        let field = rule.field.as_deref().filter(is_of_user).unwrap_or(POD);
+        let (name, reason) = (rule.rule.name(), rule.reason.code());
+        findings.push(field, format!("{name} is not applied: {reason}: {}", rule.summary()));
+    }
     for rule in rules.iter().filter(is_reported) {
         let (name, reason) = (rule.rule.name(), rule.reason.code());
         let mut report = |field: &Option<String>, text: &str| {

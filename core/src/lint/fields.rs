@@ -1,22 +1,27 @@
 //! FP049: fields and values that the Kubernetes API does not have. The apiserver drops such a field without an error, and
 //! rejects such a value.
 
+mod resources;
+
 use json_patch::jsonptr::PointerBuf;
 use k8s_openapi::api::core::v1::Pod as ApiPod;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::hint::{nearest, one_of};
-use crate::known_fields::{self, Problem};
-use crate::pod::{Container, Pod, misspelled_accelerator};
+use crate::known_fields::{self, OPEN_ENDS, Problem};
+use crate::pod::Pod;
 use crate::step::Step;
+
+/// Types and fields whose values the apiserver accepts: the pod is created, and never starts.
+const CHECKED_ON_NODES: [(&str, &str); 1] = [("EmptyDirVolumeSource", "medium")];
 
 /// FP049: an unknown field or value, or a value of the wrong type.
 pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for (field, problem) in context.input.invalid {
-        findings.push_as(Severity::Error, field, problem.as_str());
+    for (field, severity, problem) in context.input.invalid {
+        findings.push_as(*severity, field, problem.as_str());
     }
     if !context.input.generic {
         check(context.input.original, findings);
@@ -27,31 +32,20 @@ pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingS
 pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     for (path, problem) in known_fields::unknown_fields::<ApiPod>(pod.raw()) {
         let field = PointerBuf::from_tokens(path.iter().map(Step::token)).to_string();
-        let severity = if matches!(problem, Problem::Field { .. }) { Severity::Warning } else { Severity::Error };
+        let severity = if problem.is_field() { Severity::Warning } else { Severity::Error };
         findings.push_as(severity, field, message(&problem));
     }
-    for (container, list, resource) in pod.containers().flat_map(resource_names) {
-        if let Some(near) = misspelled_accelerator(resource) {
-            let path = ["spec", container.kind.spec_list(), &container.index.to_string(), "resources", list, resource];
-            let message = format!("no device plugin is known to provide {resource}: did you mean {near}?");
-            findings.push(PointerBuf::from_tokens(path).to_string(), message);
-        }
-    }
-    // Another type of `spec` is an invalid value.
+    resources::check(pod, findings);
+    // Another type of `spec`, or of the list, is an invalid value.
     let spec = pod.raw().get("spec").filter(|spec| !spec.is_null());
-    let is_empty = |spec: &Value| spec.get("containers").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    let is_empty = |spec: &Value| match spec.get("containers") {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(containers)) => containers.is_empty(),
+        Some(_) => false,
+    };
     if spec.is_none_or(|spec| spec.is_object() && is_empty(spec)) {
         findings.push_as(Severity::Error, "/spec/containers", "the apiserver rejects a pod without containers");
     }
-}
-
-/// Returns the resources of `container`, each with the list that contains it.
-fn resource_names(container: Container<'_>) -> impl Iterator<Item = (Container<'_>, &'static str, &str)> {
-    let resources = container.raw().get("resources");
-    ["limits", "requests"].into_iter().flat_map(move |list| {
-        let entries = resources.and_then(|resources| resources.get(list)?.as_object());
-        entries.into_iter().flat_map(Map::keys).map(move |resource| (container, list, resource.as_str()))
-    })
 }
 
 /// Returns the message about a problem.
@@ -66,8 +60,10 @@ pub(crate) fn message(problem: &Problem<'_>) -> String {
             };
             format!("{owner} has no field {name}{fix}")
         }
-        Problem::Value { name, value, expected } => {
-            format!("the apiserver rejects {name}={value}: {}", suggestion(value, expected))
+        Problem::OtherLevel { owner, name, known } => format!("{owner} has no field {name}: did you mean {known}?"),
+        Problem::Value { owner, name, value, expected } => {
+            let component = if CHECKED_ON_NODES.contains(&(*owner, *name)) { "kubelet" } else { "apiserver" };
+            format!("the {component} rejects {name}={value}: {}", suggestion(value, expected))
         }
         Problem::OperatorValue { value, known } => format!("unknown value {value}: {}", suggestion(value, known)),
     }
@@ -75,5 +71,8 @@ pub(crate) fn message(problem: &Problem<'_>) -> String {
 
 /// Returns the known value that is most similar to `value`, or else all of them.
 fn suggestion(value: &str, known: &[&str]) -> String {
+    // The starts of values are no values.
+    let known: Vec<&str> = known.iter().copied().filter(|value| !value.ends_with(OPEN_ENDS)).collect();
+    let known = known.as_slice();
     nearest(value, known).map_or_else(|| format!("expected {}", one_of(known)), |near| format!("did you mean {near}?"))
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{JobContext, WorkloadManifest};
 use crate::cluster_facts::ClusterView;
-use crate::config::Profile;
+use crate::config::{Profile, Profiles};
 use crate::fabric::ComputeDomain;
+use crate::finding::Severity;
 use crate::pod::{Injection, Pod};
 use crate::rule::{Reason, RuleOutcome};
 use crate::workload::PodIdentity;
@@ -23,6 +24,8 @@ pub struct LintInput<'a> {
     pub labels_assumed: bool,
     /// Profile that is selected for the pod.
     pub profile: Option<&'a Profile>,
+    /// All fabric profiles; `None` if they are unknown.
+    pub profiles: Option<&'a Profiles>,
     /// Known facts of the cluster.
     pub cluster: ClusterView<'a>,
     /// The pod's position in its workload.
@@ -39,8 +42,8 @@ pub struct LintInput<'a> {
     pub compute_domains: &'a [ComputeDomain],
     /// Decisions of the rules about the pod; empty if unknown.
     pub rules: &'a [RuleOutcome],
-    /// Values of the pod that the apiserver rejects or reads as 0: JSON pointers with a description each.
-    pub invalid: &'a [(String, String)],
+    /// Values of the pod that the apiserver rejects or reads as others: JSON pointers with a severity and a description each.
+    pub invalid: &'a [(String, Severity, String)],
     /// True if the pod is of a kind that is not supported: its fields may be those of another version of the API.
     pub generic: bool,
     /// Sidecar injection that Istio performs for the pod.

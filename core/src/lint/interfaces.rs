@@ -44,8 +44,9 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
     }
     let Some(interfaces) = interfaces(context) else { return };
     for container in &context.containers {
-        // The ranks that mpirun starts run in other pods, with other interfaces.
-        let setting = container.settings.get(IFNAME).filter(|setting| !matches!(setting.origin, Origin::Mpirun(_)));
+        // The ranks that a launcher starts run in other pods, with other interfaces.
+        let is_of_others = |origin| matches!(origin, Origin::Mpirun(_)) && context.is_launcher(container);
+        let setting = container.settings.get(IFNAME).filter(|setting| !is_of_others(setting.origin));
         let Some(value) = setting.and_then(|setting| setting.value).filter(|value| value.len() > 1) else { continue };
         let list = DeviceList::parse(value);
         if !list.excludes && !interfaces.iter().any(|interface| list.allows(interface)) {

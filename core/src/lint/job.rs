@@ -1,5 +1,7 @@
 //! The pod as a member of its job: FP031.
 
+use json_patch::jsonptr::PointerBuf;
+
 use super::LintInput;
 use super::context::CheckContext;
 use super::deviation::Deviation;
@@ -31,8 +33,12 @@ pub(super) fn compare_roles(input: &LintInput<'_>, findings: &mut FindingSink<'_
     if input.role != Some(role) {
         return;
     }
+    let field = match input.original.label(keys::FABRIC) {
+        Some(_) => PointerBuf::from_tokens(["metadata", "labels", keys::FABRIC]).to_string(),
+        None => "/metadata/labels".to_owned(),
+    };
     match fix {
-        Some(fix) => findings.push_with_fix(*severity, "/metadata/labels", message.as_str(), fix),
-        None => findings.push_as(*severity, "/metadata/labels", message.as_str()),
+        Some(fix) => findings.push_with_fix(*severity, field, message.as_str(), fix),
+        None => findings.push_as(*severity, field, message.as_str()),
     }
 }

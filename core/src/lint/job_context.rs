@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::LintInput;
 use super::claimed_devices::{channels, claimed_adapters, read_claims, uses_accelerators};
 use super::command::CommandSettings;
 use super::deviation::Deviation;
@@ -24,7 +25,7 @@ pub struct JobContext {
     pub(super) passed_variables: BTreeSet<String>,
     /// True if `mpirun -x` passes variables that are not known.
     pub(super) passes_unknown: bool,
-    /// RDMA adapters that any role requests or claims.
+    /// RDMA adapters that any role requests or claims, before or after the patch.
     pub(super) adapters: BTreeSet<String>,
     /// True if any role has a channel of a `ComputeDomain`.
     pub(super) has_channels: bool,
@@ -84,6 +85,20 @@ impl JobContext {
     pub fn with_gang<'a>(self, gang: &GangWorkload, roles: impl Iterator<Item = (&'a str, Pod<'a>)>) -> Self {
         let joint = roles.filter(|(_, pod)| gang.starts_with_others(*pod)).map(|(role, _)| role.to_owned());
         Self { joint_roles: joint.collect(), ..self }
+    }
+
+    /// Adds the RDMA adapters of the pod of a role after the patch: those that its fabric profile adds.
+    #[must_use]
+    pub fn with_patched(mut self, input: &LintInput<'_>) -> Self {
+        let LintInput { pod, profile, cluster, .. } = *input;
+        let claims = read_claims(pod, profile, cluster.claims);
+        for container in pod.containers() {
+            let names = rdma::resources(container).map(|(name, _)| name);
+            let adapters = names.filter(|name| rdma::is_adapter(name, profile, cluster.claims));
+            self.adapters.extend(adapters.cloned());
+            self.adapters.extend(claimed_adapters(container, &claims).map(str::to_owned));
+        }
+        self
     }
 
     /// Collects the facts of the workload with these pods, each with the number of its replicas, if known. `view` contains

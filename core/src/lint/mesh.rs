@@ -1,7 +1,14 @@
 //! FP021: training traffic that passes through Envoy or ztunnel. The rule `mesh.traffic` reports the same finding if it
 //! leaves the traffic unchanged.
 
+mod interfaces;
+mod overridden;
+mod texts;
+
 use std::collections::BTreeMap;
+
+use overridden::Override;
+use texts::Advice;
 
 use super::LintInput;
 use super::context::CheckContext;
@@ -10,68 +17,13 @@ use crate::config::Traffic;
 use crate::finding::Severity;
 use crate::gang::WorkloadLookup;
 use crate::keys;
-use crate::pod::{Injection, NotInjected};
+use crate::pod::{Container, Injection, NotInjected, Pod, uses_nccl};
 use crate::rule::{Reason, RuleId, Verdict};
 use crate::scope::Mode;
 use crate::workload::{self, PodIdentity};
 
-const MESSAGE: &str =
-    "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture";
-/// Message for a pod that the rules do not change.
-const MESSAGE_IF_EXCLUDED: &str =
-    "NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false";
-const FIX_IF_EXCLUDED: &str = "label the namespace trainmesh.dev/inject: enabled, label the pod sidecar.istio.io/inject: \"false\", \
-                               or set its annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \
-                               \"\"";
-/// Message for a pod whose label excludes it.
-const MESSAGE_IF_OPTED_OUT: &str =
-    "NCCL and Gloo hang behind Envoy, and trainmesh.dev/inject=disabled excludes the pod: remove the label";
-const FIX_IF_OPTED_OUT: &str = "remove the label trainmesh.dev/inject from the pod, label it sidecar.istio.io/inject: \"false\", or \
-                                set its annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \
-                                \"\"";
-/// Message for a pod of a namespace that is always excluded.
-const MESSAGE_IF_NEVER: &str =
-    "NCCL and Gloo hang behind Envoy, and the namespace is excluded: label the pod sidecar.istio.io/inject=false";
-const FIX_IF_NEVER: &str = "label the pod sidecar.istio.io/inject: \"false\", set its annotations \
-                            traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\", or run it in \
-                            another namespace";
-/// Message for a group that counts as serving, which the mode `direct` does not change.
-const MESSAGE_IF_SERVING: &str =
-    "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
-const FIX_IF_SERVING: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture; the mode direct skips a \
-                              LeaderWorkerSet, which counts as serving";
-/// Message for a pod that the mode `direct` skips, because it belongs to no training job, or neither its fields nor the object of
-/// its job show its peers.
-const MESSAGE_IF_UNKNOWN: &str =
-    "NCCL and Gloo hang behind Envoy, and direct skips the pod: label it trainmesh.dev/mesh-traffic=disableCapture";
-const FIX_IF_UNKNOWN: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture, or enable gang in the configuration, so \
-                              that the object of the job shows the number of its pods";
-/// Message for a pod with the label `direct` that belongs to no training job.
-const MESSAGE_IF_LABELED: &str =
-    "label trainmesh.dev/mesh-traffic=direct has no effect: the pod belongs to no training job";
-const FIX_IF_OUTSIDE: &str = "label the pods trainmesh.dev/mesh-traffic: disableCapture, or run them as a training job: an \
-                              Indexed Job, a JobSet, or a kind of a training operator";
-/// Message for a pod that the rule would change, but for audit mode.
-const MESSAGE_IN_AUDIT: &str =
-    "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
-const FIX_IN_AUDIT: &str = "label the namespace trainmesh.dev/inject: enabled, label the pods sidecar.istio.io/inject: \"false\", or \
-                            set their annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges \
-                            to \"\"";
-/// Message for a pod of a namespace with the label of istio-aux alone, in which the rule runs for no pod.
-const MESSAGE_IF_AUX: &str =
-    "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/inject=enabled, and select a mesh-traffic mode";
-const FIX_IF_AUX: &str = "label the namespace trainmesh.dev/inject: enabled and trainmesh.dev/mesh-traffic: direct or disableCapture; \
-                          with the label of istio-aux alone, the mode has no effect";
-/// Message for a pod of an installation whose rules about the mesh are off.
-const MESSAGE_IF_OFF: &str =
-    "NCCL and Gloo hang behind Envoy, and mesh.enabled is false: label the pod sidecar.istio.io/inject=false";
-const FIX_IF_OFF: &str = "set mesh.enabled: true in the configuration and select a mode, label the pods sidecar.istio.io/inject: \
-                          \"false\", or set their annotations traffic.sidecar.istio.io/includeInboundPorts and \
-                          includeOutboundIPRanges to \"\"";
-const MESSAGE_IN_AMBIENT: &str =
-    "ztunnel redirects connections between ranks, and accepts them before the peer listens, as Envoy does";
-const FIX_IN_AMBIENT: &str = "label the pods istio.io/dataplane-mode: none";
 const FIELD: &str = "/metadata/annotations";
+const INTERFACES_FIELD: &str = "/metadata/annotations/traffic.sidecar.istio.io~1excludeInterfaces";
 const OPT_OUT_FIELD: &str = "/metadata/labels/trainmesh.dev~1inject";
 const LABEL_FIELD: &str = "/metadata/labels/trainmesh.dev~1mesh-traffic";
 
@@ -110,7 +62,11 @@ enum TrafficDecision {
     Off,
     /// The label of istio-aux opts the namespace in, with which the rule does not run.
     IstioAux,
-    /// A label selects a mode, or the rule has applied one or reports why it has not.
+    /// A label selects the mode `leave`.
+    Left,
+    /// The pod's own settings take precedence over the mode.
+    Overridden(Override),
+    /// A label selects another mode, or the rule has applied one or reports why it has not.
     Applied,
 }
 
@@ -124,46 +80,65 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
     let Some(redirection) = redirection(input) else { return };
     let decision = TrafficDecision::of(input);
     let Some(peers) = Peers::of(input).filter(|_| decision != TrafficDecision::Applied) else { return };
-    match redirection {
-        // The mode has no effect on ztunnel.
-        Redirection::Ambient if peers == Peers::Labeled => {}
-        // The effect of ztunnel was not measured.
-        Redirection::Ambient => {
-            findings.push_with_fix(Severity::Info, FIELD, MESSAGE_IN_AMBIENT, FIX_IN_AMBIENT);
-        }
-        Redirection::Sidecar => {
-            // A single pod has no peers. Assumed labels do not prove that the cluster has Istio.
-            let is_single = || peers == Peers::Labeled && input.replicas == Some(1) && input.pod.controller().is_some();
-            let severity = if input.labels_assumed || is_single() { Severity::Info } else { Severity::Warning };
-            if peers == Peers::Labeled {
-                findings.push_with_fix(severity, LABEL_FIELD, MESSAGE_IF_LABELED, FIX_IF_OUTSIDE);
-            } else if let Some(reason) = input.exclusion() {
-                let (field, message, fix) = match reason {
-                    Reason::PodOptedOut => (OPT_OUT_FIELD, MESSAGE_IF_OPTED_OUT, FIX_IF_OPTED_OUT),
-                    Reason::ExcludedNamespace => (FIELD, MESSAGE_IF_NEVER, FIX_IF_NEVER),
-                    _ => (FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED),
-                };
-                findings.push_with_fix(severity, field, message, fix);
-            } else if decision == TrafficDecision::Off {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IF_OFF, FIX_IF_OFF);
-            } else if decision == TrafficDecision::IstioAux {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IF_AUX, FIX_IF_AUX);
-            } else if decision == TrafficDecision::Audited {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IN_AUDIT, FIX_IN_AUDIT);
-            } else if peers == Peers::Group {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IF_SERVING, FIX_IF_SERVING);
-            } else if peers == Peers::Outside {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IF_UNKNOWN, FIX_IF_OUTSIDE);
-            } else if decision == TrafficDecision::PeersUnknown {
-                findings.push_with_fix(severity, FIELD, MESSAGE_IF_UNKNOWN, FIX_IF_UNKNOWN);
-            } else {
-                findings.push_as(severity, FIELD, MESSAGE);
-            }
-        }
+    // The mode has no effect on ztunnel.
+    let is_ambient = matches!(redirection, Redirection::Ambient);
+    if is_ambient && (peers == Peers::Labeled || decision == TrafficDecision::Left) {
+        return;
+    }
+    let uses_other_library = !is_ambient && peers != Peers::Labeled && uses_other_library(input.pod);
+    if uses_other_library && (input.is_excluded() || decision != TrafficDecision::None) {
+        return;
+    }
+    let (field, advice) = match redirection {
+        Redirection::Ambient => (FIELD, texts::AMBIENT),
+        Redirection::Sidecar if uses_other_library => (FIELD, texts::OTHER_LIBRARY),
+        Redirection::Sidecar => advice(input, peers, decision),
+    };
+    // The effect of ztunnel, and on libraries other than NCCL, was not measured; the mode `leave` is the user's own choice.
+    let is_unknown = is_ambient || uses_other_library || decision == TrafficDecision::Left;
+    // A single pod has no peers. Assumed labels do not prove that the cluster has Istio.
+    let is_single = || peers == Peers::Labeled && input.replicas == Some(1) && input.pod.controller().is_some();
+    let is_info = is_unknown || input.labels_assumed || is_single();
+    let severity = if is_info { Severity::Info } else { Severity::Warning };
+    match advice.fix {
+        Some(fix) => findings.push_with_fix(severity, field, advice.message, fix),
+        None => findings.push_as(severity, field, advice.message),
     }
 }
 
-/// Returns the proxy that redirects the connections of the pod, unless an annotation configures which.
+/// Returns the field and the texts of the finding about a pod behind Envoy.
+fn advice(input: &LintInput<'_>, peers: Peers, decision: TrafficDecision) -> (&'static str, Advice) {
+    if peers == Peers::Labeled {
+        return (LABEL_FIELD, texts::LABEL_WITHOUT_EFFECT);
+    }
+    match (input.exclusion(), decision, peers) {
+        (Some(Reason::PodOptedOut), ..) => (OPT_OUT_FIELD, texts::OPTED_OUT),
+        (Some(Reason::ExcludedNamespace), ..) => (FIELD, texts::EXCLUDED_NAMESPACE),
+        (Some(_), ..) => (FIELD, texts::NOT_OPTED_IN),
+        (None, TrafficDecision::Overridden(setting), _) => (setting.field(input.pod), setting.advice()),
+        (None, TrafficDecision::Left, _) if input.pod.label(keys::MESH_TRAFFIC).is_some() => (LABEL_FIELD, texts::LEFT),
+        (None, TrafficDecision::Left, _) => (FIELD, texts::LEFT),
+        (None, TrafficDecision::Off, _) => (FIELD, texts::RULES_OFF),
+        (None, TrafficDecision::IstioAux, _) => (FIELD, texts::ISTIO_AUX),
+        (None, TrafficDecision::Audited, _) => (FIELD, texts::AUDITED),
+        (None, _, Peers::Group) => (FIELD, texts::SERVING),
+        (None, _, Peers::Outside) => (FIELD, texts::OUTSIDE),
+        (None, TrafficDecision::PeersUnknown, _) => {
+            let is_read = input.member.is_none_or(|member| member.kind.gang.shape.is_some());
+            (FIELD, if is_read { texts::PEERS_UNKNOWN } else { texts::KIND_NOT_READ })
+        }
+        (None, ..) if !input.pod.captures_all_traffic() => (INTERFACES_FIELD, texts::INTERFACE_CAPTURED),
+        (None, ..) => (FIELD, texts::SELECT_MODE),
+    }
+}
+
+/// Returns true if the pod has accelerators, and none that NCCL or RCCL uses.
+fn uses_other_library(pod: Pod<'_>) -> bool {
+    let mut resources = pod.containers().filter_map(Container::accelerators).map(|found| found.resource).peekable();
+    resources.peek().is_some() && !resources.any(uses_nccl)
+}
+
+/// Returns the proxy that redirects the connections of the pod, unless annotations limit what it captures.
 fn redirection(input: &LintInput<'_>) -> Option<Redirection> {
     let pod = input.pod;
     let has_proxy = input.injection == Injection::Expected || pod.proxy().is_some();
@@ -171,8 +146,9 @@ fn redirection(input: &LintInput<'_>) -> Option<Redirection> {
     if !has_proxy && input.injection == Injection::NotExpected(NotInjected::Ambient) {
         return Some(Redirection::Ambient);
     }
-    let is_captured = has_proxy && !pod.configures_traffic() && !pod.disables_interception();
-    is_captured.then_some(Redirection::Sidecar)
+    let is_captured = has_proxy && !pod.disables_interception() && !pod.is_gateway();
+    let is_affected = || pod.captures_all_traffic() || interfaces::captures_selected(pod);
+    (is_captured && is_affected()).then_some(Redirection::Sidecar)
 }
 
 /// Returns true if the object of the job shows that other pods start with the pod. Those of Volcano Jobs have no field that
@@ -196,9 +172,6 @@ impl Peers {
         }
         if member.is_some_and(|member| workload::is_serving_group(pod, member)) {
             return Some(Self::Group);
-        }
-        if pod.is_gateway() {
-            return None;
         }
         if workload::shows_ranks(pod, replicas) {
             return Some(Self::Outside);
@@ -226,7 +199,12 @@ impl TrafficDecision {
         let skips = |mode: &str| Traffic::parse(mode) == Some(Traffic::Direct) && !is_training();
         // The label affects only pods that are opted in.
         let has_label = label.is_some_and(|mode| !skips(mode)) && !input.is_excluded();
-        if !has_label && decisions().all(|rule| rule.outcome == Verdict::Skipped) {
+        let is_left = label.is_some_and(|mode| Traffic::parse(mode) == Some(Traffic::Leave));
+        if has_label && is_left {
+            Self::Left
+        } else if let Some(setting) = Override::find(input, has_label || is_training()) {
+            Self::Overridden(setting)
+        } else if !has_label && decisions().all(|rule| rule.outcome == Verdict::Skipped) {
             Self::None
         } else if decisions().any(|rule| rule.outcome == Verdict::Applied) && is_audited(labels) {
             Self::Audited

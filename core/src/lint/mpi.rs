@@ -5,9 +5,12 @@ use super::raw::str_at;
 use super::setting::Origin;
 use super::sink::FindingSink;
 use crate::fabric::{conf, nccl};
+use crate::names::join_up_to;
 use crate::pod::ContainerKind;
 use crate::workload::has_ssh_ranks;
 
+/// Maximum number of variables in a message, within its maximum length. The user has to pass all of them.
+const MAX_NAMES: usize = 20;
 /// Options of other launchers, or of Open MPI, that pass the environment in another way than `-x`.
 const OTHER_OPTIONS: [&str; 3] = ["-genv", "-envall", "env_list"];
 /// Prefixes of parameters of Open MPI 4's launcher, which PRRTE replaces in Open MPI 5.
@@ -23,7 +26,7 @@ const OPERATOR_PARAMETERS: [&str; 4] = [
 /// FP023: sshd sessions do not inherit the container's environment.
 pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.containers.iter().filter(|container| container.spec.kind == ContainerKind::App) {
-        if !has_ssh_ranks(container.spec, context.input.member) || mounts_conf(container) {
+        if !has_ssh_ranks(container.spec, context.input.member) || mounts_unknown_conf(context, container) {
             continue;
         }
         let settings = &container.settings;
@@ -32,10 +35,14 @@ pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut Findi
         // The container may run both sshd and, in one of the pods, mpirun.
         let is_passed =
             |name: &str| settings.passes_unknown || settings.passed_variables.contains(&name) || by_job(name);
-        let is_lost = |name: &str| name.starts_with(nccl::PREFIX) && !is_passed(name);
-        let Some(setting) = container.settings.iter().find(|setting| is_lost(setting.name)) else { continue };
-        let message = format!("{}: {} does not reach ranks that sshd starts", container.display_name(), setting.name);
-        findings.push(container.settings.field(setting.name), message);
+        let in_file = |name: &str| context.conf.provides(name, container.spec);
+        let is_lost = |name: &str| name.starts_with(nccl::PREFIX) && !is_passed(name) && !in_file(name);
+        let lost: Vec<&str> = settings.iter().map(|setting| setting.name).filter(|name| is_lost(name)).collect();
+        let Some(first) = lost.first() else { continue };
+        let verb = if lost.len() == 1 { "does" } else { "do" };
+        let names = join_up_to(MAX_NAMES, &lost);
+        let message = format!("{}: {names} {verb} not reach ranks that sshd starts", container.display_name());
+        findings.push(settings.field(first), message);
     }
 }
 
@@ -52,9 +59,14 @@ pub(super) fn not_passed(context: &CheckContext<'_>, findings: &mut FindingSink<
             let is_local = matches!(origin, Origin::Env(_) | Origin::Export(_));
             is_local && name.starts_with(nccl::PREFIX) && !settings.passed_variables.contains(&name)
         };
-        let Some(setting) = settings.iter().find(|setting| is_lost(setting.name, setting.origin)) else { continue };
-        let message = format!("{}: mpirun does not pass {} to the ranks", container.display_name(), setting.name);
-        findings.push(settings.field(setting.name), message);
+        let lost = settings.iter().filter(|setting| is_lost(setting.name, setting.origin));
+        let lost: Vec<&str> = lost.map(|setting| setting.name).collect();
+        let Some(first) = lost.first() else { continue };
+        let names = join_up_to(MAX_NAMES, &lost);
+        findings.push(
+            settings.field(first),
+            format!("{}: mpirun does not pass {names} to the ranks", container.display_name()),
+        );
     }
 }
 
@@ -73,10 +85,11 @@ pub(super) fn old_launcher_parameter(context: &CheckContext<'_>, findings: &mut 
     }
 }
 
-/// Returns true if the container mounts a configuration file that every rank reads.
-fn mounts_conf(container: &ContainerFacts<'_>) -> bool {
+/// Returns true if the container mounts a configuration file that every rank reads, and whose settings are not known.
+fn mounts_unknown_conf(context: &CheckContext<'_>, container: &ContainerFacts<'_>) -> bool {
     container.mounts().any(|(_, mount)| {
         let path = str_at(mount, "mountPath").unwrap_or_default();
-        [conf::NCCL_PATH, conf::RCCL_PATH].contains(&path) || path.ends_with("/.nccl.conf")
+        let is_conf = [conf::NCCL_PATH, conf::RCCL_PATH].contains(&path) || path.ends_with("/.nccl.conf");
+        is_conf && !context.conf.is_at(mount)
     })
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::object_field::ObjectField;
 use crate::gang::GangMode;
 use crate::gang::object::GroupApi;
 use crate::json;
-use crate::manifest::Document;
+use crate::manifest::{Document, ObjectField};
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// Field of a `PodGroup` of Kubernetes with its minimum.

@@ -7,11 +7,16 @@ use super::raw::str_at;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
-use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};
+use crate::config::profile::{Amount, AttachCount, Resource, ResourceMode, Transport};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::fabric::nccl::{is_plugin_variable, variable};
+use crate::finding::Severity;
 use crate::keys;
 use crate::pod::networks::{self, Attachment, ISTIO_CNI, MULTUS};
+
+/// How to fix a profile that attaches too few networks.
+const FIX_FOR_PROFILES: &str = "set count: perResource for the network in networks.multus.attach of the fabric profile, or list the \
+                                network of each virtual function there";
 
 /// Annotation of GKE multi-networking.
 const GKE: &str = "networking.gke.io/interfaces";
@@ -75,9 +80,7 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
         .filter_map(|attach| attach.name.as_str().rsplit('/').next())
         .collect();
     let adapters = context.adapters();
-    // With such a network, the profile names a resource of virtual functions.
-    let resources = context.input.profile.map(|profile| profile.resources.iter().filter(|resource| !resource.opt_in));
-    let own = resources.and_then(|mut resources| resources.next()).filter(|_| !per_function.is_empty());
+    let own = context.input.profile.and_then(functions_of);
     let is_function = |name: &str| rdma::is_virtual_function(name) || own.is_some_and(|own| own.name.as_str() == name);
     let Some((adapter, count)) = adapters.iter().find(|(name, _)| is_function(name)) else { return };
     let Some(mut networks) = attachments(context) else { return };
@@ -91,8 +94,26 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
     let too_many = attached > *count && (all_equal || !per_function.is_empty());
     if attached < *count || too_many {
         let field = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
-        findings.push(field, format!("{attached} networks for {count} {adapter}: each needs exactly one"));
+        let message = format!("{attached} networks for {count} {adapter}: each needs exactly one");
+        // The networks of the pod are those of the profile.
+        let is_of_profile = per_function.is_empty() && own.is_some_and(|own| own.name.as_str() == *adapter);
+        if is_of_profile && attached < *count {
+            findings.push_with_fix(Severity::Warning, field, message, FIX_FOR_PROFILES);
+        } else {
+            findings.push(field, message);
+        }
     }
+}
+
+/// Returns the resource of `profile` whose units are virtual functions, each of which needs a network: with the attachment of a
+/// network to each, or with any attachment to a RoCE adapter that pods do not share, because RoCE needs an address.
+fn functions_of(profile: &Profile) -> Option<&Resource> {
+    let attached = &profile.networks.multus.attach;
+    let resource = profile.resources.iter().find(|resource| !resource.opt_in)?;
+    let is_per_gpu = matches!(&resource.amount, Amount::Devices { mode: ResourceMode::PerGpu, .. });
+    let is_own = profile.transport == Transport::Roce && is_per_gpu && !rdma::is_shared(resource.name.as_str());
+    let is_function = attached.iter().any(|attach| attach.count == AttachCount::PerResource || is_own);
+    is_function.then_some(resource)
 }
 
 /// FP022: a pod in the node's network does not resolve cluster names, or has annotations that Istio ignores.

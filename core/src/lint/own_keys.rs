@@ -31,11 +31,24 @@ const FIX_IN_AMBIENT: &str =
 /// Maximum number of containers, and of names in an annotation: as many as the controller reads.
 const MAX_NAMES: usize = 64;
 
+/// Pods for which the rules run that labels select. With the label of istio-aux alone, only others run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoveredPods {
+    /// The pod.
+    This,
+    /// Others, but not the pod.
+    Others,
+    /// None of the namespace, whatever its labels.
+    None,
+}
+
 /// Conditions on which the effect of a label depends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyScope {
-    /// True if the rules run for the pod.
-    pub(crate) rules_run: bool,
+pub(crate) struct KeyScope<'a> {
+    /// Pods for which the rules run.
+    pub(crate) covered: CoveredPods,
+    /// Fabric profiles, if they are known.
+    pub(crate) profiles: Option<&'a Profiles>,
     /// True if a rule reports the ports in [`keys::MESH_PORTS`].
     pub(crate) reports_ports: bool,
     /// True if the rule `gang` reports an unknown mode.
@@ -54,8 +67,15 @@ struct Problem {
 /// FP045: a label or annotation that has no effect.
 pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let input = context.input;
+    let is_istio_aux = input.rules.iter().any(|rule| rule.reason == Reason::IstioAuxNamespace);
     let scope = KeyScope {
-        rules_run: !input.is_excluded(),
+        covered: match input.exclusion() {
+            None if is_istio_aux => CoveredPods::Others,
+            None => CoveredPods::This,
+            Some(Reason::ExcludedNamespace) => CoveredPods::None,
+            Some(_) => CoveredPods::Others,
+        },
+        profiles: input.profiles,
         reports_ports: KeyScope::reports_ports(input.rules),
         reports_gang: KeyScope::reports_gang(input.rules),
         injection: input.injection,
@@ -68,7 +88,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
 pub(super) fn check(
     pod: Pod<'_>,
     namespace_labels: &BTreeMap<String, String>,
-    scope: KeyScope,
+    scope: KeyScope<'_>,
     findings: &mut FindingSink<'_>,
 ) {
     for (map, location) in [("labels", Location::PodLabel), ("annotations", Location::PodAnnotation)] {
@@ -91,24 +111,60 @@ pub(super) fn check(
             problem.push(NAMESPACE_FIELD, findings);
         }
     }
-    if !scope.rules_run && !namespace_labels.contains_key(keys::INJECT) && !misspells_opt_in(namespace_labels) {
-        check_without_opt_in(pod, namespace_labels, findings);
+    match scope.covered {
+        CoveredPods::This => {}
+        CoveredPods::Others => {
+            if !namespace_labels.contains_key(keys::INJECT) && !misspells_opt_in(namespace_labels) {
+                check_without_opt_in(pod, namespace_labels, scope, findings);
+            } else if scope::is_opted_out(pod) {
+                check_opted_out(pod, scope, findings);
+            }
+        }
+        CoveredPods::None => check_in_excluded_namespace(pod, findings),
     }
 }
 
 /// Reports the labels that select something for a pod whose namespace has no label [`keys::INJECT`].
-fn check_without_opt_in(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, findings: &mut FindingSink<'_>) {
+fn check_without_opt_in(
+    pod: Pod<'_>,
+    namespace_labels: &BTreeMap<String, String>,
+    scope: KeyScope<'_>,
+    findings: &mut FindingSink<'_>,
+) {
     for (key, neutral) in SELECTORS {
         let of_pod = pod.label(key).map(|value| (Location::PodLabel, value));
         let of_namespace = namespace_labels.get(key).map(|value| (Location::NamespaceLabel, value.as_str()));
         let is_valid =
-            |(location, value): &(Location, &str)| *value != neutral && problem(*location, key, value).is_none();
+            |(location, value): &(Location, &str)| *value != neutral && scope.problem(*location, key, value).is_none();
         let Some((location, _)) = of_pod.or(of_namespace).filter(is_valid) else { continue };
         let field = match location {
             Location::NamespaceLabel => NAMESPACE_FIELD.to_owned(),
             _ => PointerBuf::from_tokens(["metadata", "labels", key]).to_string(),
         };
         findings.push(field, format!("{} {}", location.name(), without_opt_in(key)));
+    }
+}
+
+/// Reports the labels that select something for a pod that its own label excludes.
+fn check_opted_out(pod: Pod<'_>, scope: KeyScope<'_>, findings: &mut FindingSink<'_>) {
+    for (key, neutral) in SELECTORS {
+        let is_valid = |value: &str| value != neutral && scope.problem(Location::PodLabel, key, value).is_none();
+        if pod.label(key).is_some_and(is_valid) {
+            let field = PointerBuf::from_tokens(["metadata", "labels", key]).to_string();
+            let reason = Reason::PodOptedOut.text();
+            findings.push(field, format!("{} {key} has no effect: {reason}", Location::PodLabel.name()));
+        }
+    }
+}
+
+/// Reports the labels that select something for a pod of a namespace that is always excluded.
+fn check_in_excluded_namespace(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
+    for (key, neutral) in SELECTORS {
+        let is_valid = |value: &str| value != neutral && problem(Location::PodLabel, key, value).is_none();
+        if pod.label(key).is_some_and(is_valid) {
+            let field = PointerBuf::from_tokens(["metadata", "labels", key]).to_string();
+            findings.push(field, format!("{} {}", Location::PodLabel.name(), in_excluded_namespace(key)));
+        }
     }
 }
 
@@ -138,8 +194,14 @@ pub(super) fn check_namespace_annotations(annotations: &BTreeMap<String, String>
     }
 }
 
-/// Runs FP045 for the labels of a namespace. Unlike [`check`], it also checks what the rules would report for each pod.
-pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Profiles, findings: &mut FindingSink<'_>) {
+/// Runs FP045 for the labels of a namespace, which may be excluded whatever its labels. Unlike [`check`], it also checks what the rules
+/// would report for each pod.
+pub(super) fn check_namespace(
+    labels: &BTreeMap<String, String>,
+    profiles: &Profiles,
+    is_excluded: bool,
+    findings: &mut FindingSink<'_>,
+) {
     for (key, value) in labels {
         let unknown_profile = (key == keys::FABRIC).then(|| fabric_problem(value, profiles)).flatten();
         if let Some(problem) = unknown_profile.or_else(|| problem(Location::NamespaceLabel, key, value)) {
@@ -147,10 +209,11 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
             findings.push(field, format!("{} {problem}", Location::PodLabel.name()));
         }
     }
-    if labels.contains_key(keys::INJECT) || misspells_opt_in(labels) {
+    if !is_excluded && (labels.contains_key(keys::INJECT) || misspells_opt_in(labels)) {
         return;
     }
-    for (key, neutral) in SELECTORS {
+    let opt_in = is_excluded.then_some((keys::INJECT, scope::DISABLED));
+    for (key, neutral) in opt_in.into_iter().chain(SELECTORS) {
         let is_valid = |value: &String| {
             value != neutral
                 && problem(Location::NamespaceLabel, key, value).is_none()
@@ -158,7 +221,8 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
         };
         if labels.get(key).is_some_and(is_valid) {
             let field = PointerBuf::from_tokens(["metadata", "labels", key]).to_string();
-            findings.push(field, format!("{} {}", Location::PodLabel.name(), without_opt_in(key)));
+            let problem = if is_excluded { in_excluded_namespace(key) } else { without_opt_in(key) };
+            findings.push(field, format!("{} {problem}", Location::PodLabel.name()));
         }
     }
 }
@@ -175,7 +239,12 @@ fn without_opt_in(key: &str) -> String {
     format!("{key} has no effect without {}={} on the namespace", keys::INJECT, scope::ENABLED)
 }
 
-impl KeyScope {
+/// Returns the problem of the label `key` of a namespace that is always excluded, or of a pod in it.
+fn in_excluded_namespace(key: &str) -> String {
+    format!("{key} has no effect: {}", Reason::ExcludedNamespace.text())
+}
+
+impl KeyScope<'_> {
     /// Returns true if one of `rules` reports the ports in [`keys::MESH_PORTS`].
     pub(crate) fn reports_ports(rules: &[RuleOutcome]) -> bool {
         rules.iter().any(|rule| rule.reason == Reason::MeshPortsInvalid)
@@ -187,7 +256,7 @@ impl KeyScope {
     }
 
     /// Returns the problem of an entry. Unknown values of `mesh-traffic` and `gang` are left to their rules, which refuse them
-    /// with a warning, unless they do not run.
+    /// with a warning, unless they do not run, and so are unknown fabric profiles.
     fn problem(self, location: Location, key: &str, value: &str) -> Option<Problem> {
         let is_label = location != Location::PodAnnotation;
         let (is_traffic, is_gang) = (is_label && key == keys::MESH_TRAFFIC, is_label && key == keys::GANG);
@@ -196,17 +265,26 @@ impl KeyScope {
         }
         let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
-            None if is_traffic && self.rules_run || is_gang && self.reports_gang => (None, None),
-            None => (problem(location, key, value), None),
+            None if is_traffic && self.covered == CoveredPods::This || is_gang && self.reports_gang => (None, None),
+            None => {
+                (self.fabric_problem(key, value).filter(|_| is_label).or_else(|| problem(location, key, value)), None)
+            }
         };
         problem.map(|problem| Problem { message: format!("{} {problem}", location.name()), fix })
+    }
+
+    /// Returns the problem of a label [`keys::FABRIC`] that the rule `fabric` does not read.
+    fn fabric_problem(self, key: &str, value: &str) -> Option<String> {
+        let profiles = self.profiles.filter(|_| key == keys::FABRIC && self.covered == CoveredPods::Others)?;
+        fabric_problem(value, profiles)
     }
 
     /// Returns why the traffic mode has no effect: in the ambient mesh, ztunnel redirects the traffic of the pod.
     fn ambient_problem(self, key: &str, mode: Traffic) -> Option<String> {
         let is_ambient = self.injection == Injection::NotExpected(NotInjected::Ambient);
         // The rule refuses `direct` there, with a warning.
-        let has_no_effect = self.rules_run && is_ambient && !matches!(mode, Traffic::Leave | Traffic::Direct);
+        let has_no_effect =
+            self.covered == CoveredPods::This && is_ambient && !matches!(mode, Traffic::Leave | Traffic::Direct);
         has_no_effect.then(|| format!("{key} has no effect in ambient mode: label pods {AMBIENT_OPT_OUT}"))
     }
 }

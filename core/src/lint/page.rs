@@ -15,7 +15,8 @@ their work (`TR`). Three commands report them:
   FP045 for every pod. It never runs FP049, nor FP052 to FP059 and FP062, the checks about the mesh. FP021, FP046, FP050 and FP051 come
   as warnings of the rules.
 - `trainmesh preview` shows the findings of pods that select a profile, request or claim an adapter, or set an NCCL
-  variable; of other pods, only those about the whole job (also `TR`), labels, claims, unknown fields and the mesh.
+  variable; of other pods, only those about the whole job (also `TR`), labels, claims, unknown fields and the mesh. Like the webhook,
+  it does not compare the settings of a launcher with the adapters of the other roles (FP003, FP044), as `lint` does.
 - `trainmesh lint -f FILE` checks any manifest. It exits with code 1 if a finding reaches the severity `--fail-on`.
 
 Checks that need facts of the cluster, such as nodes and quotas, report nothing if these are not available. The checks about
@@ -25,8 +26,8 @@ the roles of a job with each other and with the Services, claims for volumes, Po
 review contains one pod, so that the webhook does not run them. Give all manifests of a job in one command.
 
 Settings are read from the environment of a container, from the configuration file that trainmesh mounts, and from the
-command: `export NAME=VALUE` and `mpirun -x NAME=VALUE`. For a manifest, the checks also consider the other roles of the job.
-The table shows the default severity; checks document cases with another severity.
+command: `export NAME=VALUE` and `mpirun -x NAME=VALUE`. For a manifest, the checks also consider the other roles of the job,
+with the adapters that their fabric profiles add. The table shows the default severity; checks document cases with another severity.
 
 | severity | meaning |
 |---|---|
@@ -60,7 +61,7 @@ and finds 6 errors, 22 warnings and 269 times information, without FP052 to FP05
 | FP009 W | 4: crusoecloud/solutions-library, `torchtitan-llama3-70b-objectstore.yaml` (2); oracle-quickstart/oci-hpc-oke, `BM.GPU.GB200.4.yaml`, `BM.GPU.GB200-v2.4.yaml` | `mlx5_1` without `=` also selects `mlx5_10` and later adapters, if the node has them |
 | FP013 W | 14: GoogleCloudPlatform/container-engine-accelerators, `gpudirect-tcpx` (10); GoogleCloudPlatform/cluster-toolkit, TCPX (3); Azure/aks-rdma-infiniband, `rccl/mpi-job.yaml` (1) | several GPUs without a volume at `/dev/shm`. The tests run because NCCL 2.24 and newer may use cuMem instead |
 | FP026 W | 3: crusoecloud/solutions-library, `nccl-h100.yaml`, `nccl-h200.yaml`, `nccl-b200.yaml` | `NCCL_DEBUG=TRACE` slows NCCL down |
-| FP044 W | 1: crusoecloud/solutions-library, `nccl-gb200.yaml` | `m1x5_0` is a typing error for `mlx5_0`, so that NCCL does not use this adapter |
+| FP044 W | 1: crusoecloud/solutions-library, `nccl-gb200.yaml` | `^m1x5_0` is a typing error for `^mlx5_0`, so that NCCL also uses this adapter |
 
 If the placeholders of the manifests are filled in, 496 pods are read, with 2 further reasons: `/dev/shm` of 200Gi beside a smaller memory
 limit (FP013, 3, DeepEP of awslabs/awsome-distributed-ai), and `NCCL_P2P_DISABLE=1` (FP026, 4, QLoRA of the same).

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::LintInput;
 use super::context::CheckContext;
+use super::node_labels;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::cluster_facts::{NodeShape, Quota};
@@ -31,6 +32,7 @@ const FIX_FOR_MACHINES: &str = "request at most what the machine has, or select 
 pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let cluster = context.input.cluster;
     more_than_the_machine_has(context, findings);
+    node_labels::check(context, findings);
     for (adapter, count) in context.adapters() {
         // In a cluster without nodes, all pools may scale from zero. Devices of a class are in ResourceSlices.
         let has_class = cluster.claims.classes().class_of_resource(adapter).is_some();

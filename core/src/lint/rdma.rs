@@ -5,12 +5,10 @@ use serde_json::Value;
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
 use crate::dra::{AdapterKind, ClaimView, DeviceKind};
-use crate::fabric::is_rdma_resource;
+use crate::fabric::{EFA, is_rdma_resource};
 use crate::json;
 use crate::pod::{Container, Pod};
 
-/// The Elastic Fabric Adapter of AWS.
-const EFA: &str = "vpc.amazonaws.com/efa";
 /// Resources whose units are virtual functions, each of which needs a network attachment.
 const VIRTUAL_FUNCTIONS: [&str; 3] = ["nvidia.com/rdma-vf", "nvidia.com/sriov_resource", "nvidia.com/mlnxnics"];
 

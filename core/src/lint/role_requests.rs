@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::claimed_devices::claimed_adapters;
+use super::context::is_privileged;
 use super::deviation::{Deviation, MAX_COMPARED};
 use super::rdma;
 use super::run_order::RunOrder;
@@ -39,14 +40,10 @@ impl RoleRequests {
         let requested = |container| rdma::requested_adapters(container, view).next().map(|(name, _)| name.clone());
         let claimed = |container| claimed_adapters(container, claims).next().map(str::to_owned);
         let is_unknown = claims.is_truncated() || claims.claims().iter().any(|claim| claim.devices().is_err());
-        let is_privileged = pod.containers().any(|container| {
-            let security = container.raw().get("securityContext");
-            security.and_then(|security| security.get("privileged")?.as_bool()) == Some(true)
-        });
         Self {
             is_rank: takes_part && pod.containers().any(|container| container.accelerators().is_some()),
             adapter: pod.containers().find_map(|container| requested(container).or_else(|| claimed(container))),
-            may_have_adapter: is_unknown || is_privileged || pod.host_network(),
+            may_have_adapter: is_unknown || pod.containers().any(is_privileged) || pod.host_network(),
             machines: pod.selected_machines().into_iter().map(Cow::into_owned).collect(),
         }
     }

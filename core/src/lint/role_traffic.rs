@@ -115,5 +115,5 @@ fn path(role: PatchedRole<'_>) -> Path {
         return if is_ambient { Path::Ambient } else { Path::Plain };
     }
     let is_captured = Inbound::of(pod, injection).is_some_and(|inbound| inbound.captures_by_default());
-    if is_captured && !pod.configures_traffic() { Path::Captured } else { Path::Other }
+    if is_captured && pod.captures_all_traffic() { Path::Captured } else { Path::Other }
 }

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::context::{CheckContext, ContainerFacts};
-use super::raw::str_at;
+use super::context::{CheckContext, ContainerFacts, has_ipc_lock, is_privileged};
+use super::raw::{mounts, str_at};
 use super::sink::FindingSink;
 use crate::config::Profile;
-use crate::config::profile::MemoryLock;
+use crate::config::profile::{HostPath, MemoryLock};
 use crate::finding::Severity;
-use crate::pod::ContainerKind;
+use crate::json;
+use crate::pod::{Container, ContainerKind, Pod};
 use crate::rule::{Reason, RuleId};
 
 /// Namespace label with the Pod Security level that the apiserver enforces.
@@ -17,6 +18,13 @@ const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 const FORBIDDING_LEVELS: [&str; 2] = ["baseline", "restricted"];
 /// Directory with the RDMA devices.
 const DEVICES: &str = "/dev/infiniband";
+
+const FIX_FOR_HOST_NETWORK: &str = "remove hostNetwork from the pod, or use a namespace with the level privileged";
+const FIX_FOR_HOST_PATH: &str =
+    "remove the hostPath volumes from the pod, or use a namespace with the level privileged";
+const FIX_FOR_PRIVILEGED: &str = "remove privileged from the container, or use a namespace with the level privileged";
+const FIX_FOR_IPC_LOCK: &str =
+    "use a namespace with the level privileged, or, if the nodes do not limit locked memory, remove the capability";
 
 /// FP001: the container cannot lock memory for RDMA.
 pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -93,22 +101,20 @@ pub(super) fn ulimit_in_init_container(context: &CheckContext<'_>, findings: &mu
     }
 }
 
-/// FP027: the namespace's Pod Security level forbids what the profile or the pod needs.
+/// FP027: the namespace's Pod Security level forbids what the pod sets, or what the profile adds to it.
 pub(super) fn pod_security(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some(level) = context.input.labels.get(ENFORCE).filter(|level| FORBIDDING_LEVELS.contains(&level.as_str()))
     else {
         return;
     };
-    let by_profile = context
-        .input
-        .profile
-        .filter(|_| applies_profile(context))
-        .and_then(|profile| Some((profile, forbidden_requirement(profile)?)));
-    if let Some((profile, need)) = by_profile {
+    for (field, setting, fix) in forbidden_settings(context.input.original) {
+        let message = format!("the namespace's Pod Security level {level} forbids {setting}");
+        findings.push_with_fix(Severity::Error, field, message, fix);
+    }
+    let profile = context.input.profile.filter(|_| applies_profile(context));
+    if let Some((profile, need)) = profile.and_then(|profile| Some((profile, forbidden_addition(context, profile)?))) {
         let message = format!("profile {} needs {need}, which Pod Security {level} forbids", profile.name);
         findings.push("/metadata/namespace", message);
-    } else if let Some((field, setting)) = forbidden_setting(context) {
-        findings.push(field, format!("the namespace's Pod Security level {level} forbids {setting}"));
     }
 }
 
@@ -119,31 +125,52 @@ fn applies_profile(context: &CheckContext<'_>) -> bool {
     decision.is_none_or(|rule| matches!(rule.reason, Reason::FabricAdded | Reason::FabricPresent))
 }
 
-/// Returns the first requirement of `profile` that Pod Security forbids.
-fn forbidden_requirement(profile: &Profile) -> Option<&'static str> {
-    let context = &profile.security_context;
-    if context.privileged {
+/// Returns the first addition of `profile` to the pod that Pod Security forbids. What the pod sets itself is no addition.
+fn forbidden_addition(context: &CheckContext<'_>, profile: &Profile) -> Option<&'static str> {
+    let pod = context.input.original;
+    let with_gpus: Vec<&str> = context.gpu_containers().map(|container| container.spec.name()).collect();
+    let is_target = |container: &Container<'_>| {
+        let is_selected = with_gpus.is_empty() || with_gpus.contains(&container.name());
+        container.kind == ContainerKind::App && is_selected
+    };
+    let targets = || pod.containers().filter(is_target);
+    let settings = &profile.security_context;
+    let lacks_lock = |container: Container<'_>| !is_privileged(container) && !has_ipc_lock(container);
+    let is_mounted = |path: &HostPath| {
+        let has_mount = |container: Container<'_>| {
+            mounts(container).any(|(_, mount)| str_at(mount, "mountPath") == Some(path.mount_path.as_str()))
+        };
+        targets().all(has_mount)
+    };
+    if settings.privileged && targets().any(|container| !is_privileged(container)) {
         Some("privileged")
-    } else if context.capabilities.add.iter().any(|capability| capability.as_str() == "IPC_LOCK") {
+    } else if settings.adds_ipc_lock() && targets().any(lacks_lock) {
         Some("IPC_LOCK")
-    } else if !profile.volumes.host_paths.is_empty() {
+    } else if profile.volumes.host_paths.iter().any(|path| !is_mounted(path)) {
         Some("hostPath")
     } else {
-        profile.pod.host_network.then_some("hostNetwork")
+        (profile.pod.host_network && !pod.host_network()).then_some("hostNetwork")
     }
 }
 
-/// Returns the first setting of the pod that Pod Security forbids, preceded by its JSON pointer.
-fn forbidden_setting(context: &CheckContext<'_>) -> Option<(String, &'static str)> {
-    if context.input.pod.host_network() {
-        return Some(("/spec/hostNetwork".to_owned(), "hostNetwork"));
+/// Returns each setting of the pod that Pod Security forbids, between its JSON pointer and the fix.
+fn forbidden_settings(pod: Pod<'_>) -> Vec<(String, &'static str, &'static str)> {
+    let mut found = Vec::new();
+    if pod.host_network() {
+        found.push(("/spec/hostNetwork".to_owned(), "hostNetwork", FIX_FOR_HOST_NETWORK));
     }
-    if let Some(index) = context.list("volumes").position(|volume| volume.get("hostPath").is_some_and(Value::is_object))
-    {
-        return Some((format!("/spec/volumes/{index}"), "hostPath"));
+    let volumes =
+        pod.spec().and_then(|spec| json::field(spec, "volumes")?.as_array()).into_iter().flatten().enumerate();
+    let host_paths = volumes.filter(|(_, volume)| volume.get("hostPath").is_some_and(Value::is_object));
+    found.extend(host_paths.map(|(index, _)| (format!("/spec/volumes/{index}"), "hostPath", FIX_FOR_HOST_PATH)));
+    for container in pod.containers().filter(|container| container.kind != ContainerKind::Ephemeral) {
+        let field = || format!("{}/securityContext", container.pointer());
+        if is_privileged(container) {
+            found.push((field(), "privileged", FIX_FOR_PRIVILEGED));
+        }
+        if has_ipc_lock(container) {
+            found.push((field(), "IPC_LOCK", FIX_FOR_IPC_LOCK));
+        }
     }
-    let is_forbidden = |container: &&ContainerFacts<'_>| container.is_privileged() || container.has_ipc_lock();
-    let container = context.containers.iter().find(is_forbidden)?;
-    let setting = if container.is_privileged() { "privileged" } else { "IPC_LOCK" };
-    Some((container.pointer("/securityContext"), setting))
+    found
 }

@@ -10,11 +10,13 @@ use crate::keys;
 use crate::mesh_objects::{MeshObjects, Service};
 use crate::names::join_names;
 use crate::pod::{ContainerKind, Injection, Pod};
-use crate::rule::{Reason, RuleId, applied_rules};
+use crate::rule::{Reason, RuleId, RuleOutcome, applied_rules};
 use crate::workload::{self, PodIdentity};
 
 /// Field of findings about capture.
 const ANNOTATIONS: &str = "/metadata/annotations";
+/// Fix of FP055 for a pod whose traffic the rule `mesh.traffic` would exclude, but for audit mode.
+const AUDITED: &str = "label the namespace trainmesh.dev/inject: enabled: audit mode does not apply the selected mode";
 /// Number of listeners that one headless Service adds to every proxy, from which it is reported. With Envoy 1.39, 1,000
 /// listeners with their clusters take 54 MB, of a request of 128 MiB that Istio's chart sets. Ray's default range of worker
 /// ports has 10,000 ports; the ports of Ray itself are some ten.
@@ -44,10 +46,9 @@ pub(super) fn uncaptured_port(input: &LintInput<'_>, findings: &mut FindingSink<
 pub(super) fn mutual_rule(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     for (objects, service, port, target) in uncaptured_ports(input) {
         if let Some(rule) = objects.mutual_rule(service, port) {
-            findings.push(
-                ANNOTATIONS,
-                format!("DestinationRule {rule} requires mTLS on port {target}, which Envoy does not capture"),
-            );
+            let message =
+                format!("DestinationRule {} requires mTLS on port {target}, which Envoy does not capture", rule.name);
+            findings.push_for(rule.field, ANNOTATIONS, message);
         }
     }
 }
@@ -146,7 +147,20 @@ pub(super) fn service_without_ports(input: &LintInput<'_>, findings: &mut Findin
         None => return,
     };
     let message = format!("headless {name} has no ports: Envoy sends plain text, which STRICT mTLS rejects");
-    findings.push(ANNOTATIONS, message);
+    let object = found.and_then(|service| service.field.as_ref());
+    if is_exclusion_audited(pod, input.rules) {
+        findings.push_for_with_fix(object, ANNOTATIONS, message, AUDITED);
+    } else {
+        findings.push_for(object, ANNOTATIONS, message);
+    }
+}
+
+/// Returns true if the rule `mesh.traffic` would exclude the inbound traffic of the pod, but for audit mode.
+pub(crate) fn is_exclusion_audited(pod: Pod<'_>, rules: &[RuleOutcome]) -> bool {
+    let keeps_inbound = |rule: &RuleOutcome| {
+        rule.reason == Reason::CaptureDisabled && keys::INBOUND_CAPTURE.iter().any(|key| pod.annotation(key).is_some())
+    };
+    rules.iter().any(|rule| rule.rule == RuleId::MeshTraffic && rule.is_audited() && !keeps_inbound(rule))
 }
 
 /// FP058: a headless Service of Ray adds a listener for each port and pod to every proxy of the mesh.

@@ -165,7 +165,16 @@ impl<'a> NcclConf<'a> {
     }
 
     fn is_mounted(&self, container: Container<'_>) -> bool {
-        !self.volumes.is_empty()
-            && mounts(container).any(|(_, mount)| str_at(mount, "name").is_some_and(|name| self.volumes.contains(name)))
+        !self.volumes.is_empty() && mounts(container).any(|(_, mount)| self.is_at(mount))
+    }
+
+    /// Returns true if `mount` is one of the file.
+    pub(super) fn is_at(&self, mount: &Value) -> bool {
+        str_at(mount, "name").is_some_and(|name| self.volumes.contains(name))
+    }
+
+    /// Returns true if `container` mounts the file, and the file sets the variable `name`.
+    pub(super) fn provides(&self, name: &str, container: Container<'_>) -> bool {
+        self.is_mounted(container) && self.settings.iter().any(|(known, _)| *known == name)
     }
 }

@@ -1,8 +1,8 @@
 //! Collection of findings, with limits.
 
-use super::object_field::ObjectField;
 use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
+use crate::manifest::ObjectField;
 
 /// Collects the findings of one check.
 pub(super) struct FindingSink<'a> {
@@ -78,6 +78,29 @@ impl<'a> FindingSink<'a> {
             line: None,
             source: None,
         });
+    }
+
+    /// Like [`Self::push`], for a field of another object, or for `field` of the pod if the object is not in the input.
+    pub(super) fn push_for(&mut self, object: Option<&ObjectField>, field: &str, message: impl Into<String>) {
+        match object {
+            Some(object) => self.push_at(self.default, object.clone(), message),
+            None => self.push(field, message),
+        }
+    }
+
+    /// Like [`Self::push_for`], for a finding whose fix differs from that of the check.
+    pub(super) fn push_for_with_fix(
+        &mut self,
+        object: Option<&ObjectField>,
+        field: &str,
+        message: impl Into<String>,
+        fix: &'static str,
+    ) {
+        let before = self.findings.len();
+        self.push_for(object, field, message);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.fix = Some(fix);
+        }
     }
 
     /// Like [`Self::push_as`], for a field of another object than the pod.

@@ -39,12 +39,22 @@ pub(super) fn ambient_hook(input: &LintInput<'_>, findings: &mut FindingSink<'_>
     }
 }
 
-/// FP057: limits of the whole pod, which the injector does not raise for the proxy.
+/// FP057: limits of the whole pod, which the injector does not raise for the proxy, about what the proxy requests.
 pub(super) fn pod_limits(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { pod, injection, .. } = *input;
     let limits = pod.spec().and_then(|spec| spec.get("resources")?.get("limits")?.as_object());
-    let Some(limits) = limits.filter(|limits| !limits.is_empty() && injection == Injection::Expected) else { return };
-    let names = join_names(limits.iter().map(|(name, limit)| format!("{name} {}", limit.as_str().unwrap_or_default())));
+    let Some(limits) = limits.filter(|_| injection == Injection::Expected) else { return };
+    let of_proxy = limits.iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory"));
+    let texts: Vec<String> = of_proxy
+        .map(|(name, limit)| match limit.as_str() {
+            Some(text) => format!("{name} {text}"),
+            None => format!("{name} {limit}"),
+        })
+        .collect();
+    if texts.is_empty() {
+        return;
+    }
+    let names = join_names(texts);
     findings.push("/spec/resources/limits", format!("istio-proxy must fit into the limits of the pod: {names}"));
 }
 

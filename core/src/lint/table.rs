@@ -89,13 +89,19 @@ pub const OPTED_OUT: CheckId = CheckId::new(61);
 /// The check that also runs for the labels and annotations of a workload.
 pub const MISPLACED_KEYS: CheckId = CheckId::training(6);
 
+/// The check of workloads that gang mode `kueue` leaves to Kueue, which the preview runs.
+pub const MISSING_QUEUE: CheckId = CheckId::training(16);
+
+/// The check that the preview skips if only audit mode prevents the change that fixes it.
+pub const PORTLESS_SERVICE: CheckId = CheckId::new(55);
+
 /// The checks about Services of the mesh and the start of pods in it. They run for the patched pod, whatever its fabric, and
 /// never in admission, where the Services are not known.
 pub const MESH: [CheckId; 9] = [
     CheckId::new(52),
     CheckId::new(53),
     CheckId::new(54),
-    CheckId::new(55),
+    PORTLESS_SERVICE,
     CheckId::new(56),
     CheckId::new(57),
     CheckId::new(58),

@@ -2,6 +2,7 @@
 //! admission review contains one pod only, so that the webhook does not run them.
 
 mod gang;
+mod partial_gang;
 mod process_group;
 mod restart;
 mod service;
@@ -9,9 +10,8 @@ mod storage;
 
 use serde_json::Value;
 
-pub(super) use gang::{
-    launcher_in_gang, minimum_above_pods, mixed_priorities, mixed_schedulers, partial_gang, unreserved_devices,
-};
+pub(super) use gang::{launcher_in_gang, minimum_above_pods, mixed_priorities, mixed_schedulers, unreserved_devices};
+pub(super) use partial_gang::partial_gang;
 pub(super) use process_group::{different_settings, unreachable_address, wrong_number_of_nodes};
 pub(super) use restart::{never_restarted, overridden_policy};
 pub(super) use service::store_without_v2;
@@ -60,6 +60,17 @@ impl<'a> WorkloadManifest<'a> {
     /// Returns the kind of the workload.
     fn kind(&self) -> &'a str {
         self.document.value.get("kind").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the elastic policy of a `PyTorchJob`, from which the training-operator sets the number of nodes.
+    fn elastic_policy(&self) -> Option<&'a Value> {
+        self.document.value.get("spec")?.get("elasticPolicy").filter(|policy| !policy.is_null())
+    }
+
+    /// Returns true if the training-operator creates a `HorizontalPodAutoscaler`, which changes the number of workers: it
+    /// raises it to the minimum of the elastic policy.
+    fn is_autoscaled(&self) -> bool {
+        self.elastic_policy().and_then(|policy| policy.get("metrics")).is_some_and(|metrics| !metrics.is_null())
     }
 
     /// Returns the field `name` of the scheduling policy of an operator of Kubeflow.

@@ -167,12 +167,13 @@ pub(super) fn unknown_adapter(context: &CheckContext<'_>, findings: &mut Finding
 pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let index = container.settings.number("NCCL_IB_GID_INDEX").filter(|index| *index >= 0);
+        let by_job = context.input.job.is_some_and(|job| job.shares_gid_table);
+        let is_shared = by_job || rdma::shares_gid_table(context.input.pod);
         // A launcher passes the value on to pods for which the profile sets the same one.
-        if let Some(index) = index.filter(|_| !is_of_profile(context, container, "NCCL_IB_GID_INDEX")) {
+        let is_expected = || !is_shared && is_of_profile(context, container, "NCCL_IB_GID_INDEX");
+        if let Some(index) = index.filter(|_| !is_expected()) {
             let message = format!("{}: NCCL_IB_GID_INDEX={index} overrides NCCL's detection", container.display_name());
-            let by_job = context.input.job.is_some_and(|job| job.shares_gid_table);
-            let severity =
-                if by_job || rdma::shares_gid_table(context.input.pod) { Severity::Warning } else { Severity::Info };
+            let severity = if is_shared { Severity::Warning } else { Severity::Info };
             findings.push_as(severity, container.settings.field("NCCL_IB_GID_INDEX"), message);
         }
     }

@@ -7,13 +7,12 @@ use super::raw::str_at;
 use super::sink::FindingSink;
 use crate::fabric::conf;
 use crate::finding::Severity;
+use crate::pod::uses_nccl;
 use crate::quantity::whole_units;
+use crate::rule::Reason;
 
 /// Mount path of shared memory.
 const SHM: &str = "/dev/shm";
-
-/// Prefixes of accelerators whose libraries for collectives are neither NCCL nor RCCL.
-const WITHOUT_NCCL: [&str; 2] = ["google.com/tpu", "aws.amazon.com/neuron"];
 
 /// FP012: a setting refers to a file that no volume provides.
 pub(super) fn unmounted_file(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -37,12 +36,13 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
     if context.spec("hostIPC").and_then(Value::as_bool) == Some(true) {
         return;
     }
-    let runs_nccl = |container: &&ContainerFacts<'_>| {
-        container.accelerator.is_none_or(|resource| !WITHOUT_NCCL.iter().any(|prefix| resource.starts_with(prefix)))
-    };
+    let runs_nccl = |container: &&ContainerFacts<'_>| container.accelerator.is_none_or(uses_nccl);
     for container in context.gpu_containers().filter(runs_nccl) {
         let is_shm = |mount: &Value| str_at(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
         let Some((_, mount)) = container.mounts().find(|(_, mount)| is_shm(mount)) else {
+            if is_added_later(context) {
+                continue;
+            }
             let message = format!("{}: no volume at {SHM}: only 64 MiB of shared memory", container.display_name());
             // GPUs of one container communicate through it; a single one needs it only for data loaders.
             let severity = if container.gpus.min() > 1 { Severity::Warning } else { Severity::Info };
@@ -62,6 +62,14 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
             findings.push(format!("/spec/volumes/{index}/emptyDir/sizeLimit"), message);
         }
     }
+}
+
+/// Returns true if the profile adds the volume to the pod once its fields are valid, or the queue of the job has supplied
+/// the instance type.
+fn is_added_later(context: &CheckContext<'_>) -> bool {
+    let is_pending = !context.input.invalid.is_empty()
+        || context.input.rules.iter().any(|rule| rule.reason == Reason::InstanceTypeUnknown);
+    is_pending && context.input.profile.is_some_and(|profile| profile.volumes.shm.is_some())
 }
 
 /// Returns the memory limit of the pod in bytes, or `None` if a container has no limit.

@@ -1,10 +1,10 @@
 //! The manifest of a training job, as far as a check of the job as a whole needs it.
 
 use super::NamespaceObjects;
-use super::object_field::ObjectField;
 use crate::gang::GangWorkload;
-use crate::manifest::Document;
+use crate::manifest::{Document, ObjectField};
 use crate::pod::Pod;
+use crate::rule::RuleOutcome;
 
 /// A workload of the input.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ pub struct RolePods<'a> {
     pub original: Pod<'a>,
     /// The same pod after the patch.
     pub patched: Pod<'a>,
+    /// Decisions of the rules about the pod.
+    pub rules: &'a [RuleOutcome],
 }
 
 impl WorkloadManifest<'_> {

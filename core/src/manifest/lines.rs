@@ -1,5 +1,6 @@
 //! Finds the line of a field in the text of its manifest.
 
+mod component;
 mod overlay;
 mod part;
 #[cfg(test)]
@@ -42,6 +43,9 @@ const RESTART_POLICY: &str = "/spec/restartPolicy";
 /// Maps in the metadata of a pod.
 const MAPS: [&str; 2] = ["/labels", "/annotations"];
 
+/// Key of the template of a volume, which also has a `spec`.
+const VOLUME_CLAIM: &str = "volumeClaimTemplate";
+
 /// A pod template of a document.
 struct Template<'tree> {
     node: Node<'tree>,
@@ -74,6 +78,12 @@ impl DocumentText {
     /// Returns the text of the object at `path`.
     pub(super) fn of_object(&self, path: Vec<usize>) -> Self {
         Self { path, ..self.clone() }
+    }
+
+    /// Returns the line of the source on which the object starts; `None` if it is the document itself, or the lines are not known.
+    pub(super) fn object_line(&self) -> Option<u64> {
+        let object = self.object(&Value::Null).filter(|_| !self.path.is_empty())?;
+        Some(self.line(object))
     }
 
     /// Sets the object in the text.
@@ -120,6 +130,12 @@ impl DocumentText {
 }
 
 impl Document {
+    /// Returns the line of the source on which the object starts: in a list, that of its item.
+    #[must_use]
+    pub fn object_line(&self) -> u64 {
+        self.text.object_line().unwrap_or(self.line)
+    }
+
     /// Returns the line of the field at `path`, as `kubectl explain` writes it, with or without a dot at the start. If the
     /// manifest does not contain the field, the line is that of the closest field around it.
     #[must_use]
@@ -142,7 +158,7 @@ impl Document {
     /// the field, the line is that of the closest field around it; `None` if the text of the document is not known.
     #[must_use]
     pub fn pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
-        let object = self.object()?;
+        let (object, role) = component::of_role(self.object()?, role);
         if let Some(parts) = trainjob::parts(object, role, pod, pointer) {
             let closest = parts.iter().map(Part::deepest).min_by_key(|deepest| deepest.missing);
             let closest = closest.filter(|deepest| deepest.missing < tokens(pointer).count());
@@ -151,16 +167,18 @@ impl Document {
         let templates = templates(object);
         let template = of_role(&templates, role).or(templates.first());
         let beside = template.and_then(|template| beside(object, template, pointer));
-        let node = || template.map_or(object, |template| Part::new(template.node, pod, tokens(pointer)).deepest().node);
-        let node = beside.unwrap_or_else(node);
-        Some(self.text.line(node))
+        let part = template.map(|template| Part::new(template.node, pod, tokens(pointer)));
+        let deepest = part.as_ref().map(Part::deepest);
+        let is_missing = deepest.as_ref().is_none_or(|deepest| deepest.missing > 0);
+        let node = beside.or_else(|| copied(object, pod, pointer).filter(|_| is_missing));
+        Some(self.text.line(node.or(deepest.map(|deepest| deepest.node)).unwrap_or(object)))
     }
 
     /// Like [`Self::pod_field_line`], but `None` if the manifest does not contain the field, or contains another value than `pod`.
     /// A mapping or a list of mappings only has to exist, because operators add to it.
     #[must_use]
     pub fn own_pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
-        let object = self.object()?;
+        let (object, role) = component::of_role(self.object()?, role);
         let templates = templates(object);
         let template = of_role(&templates, role);
         if let Some(node) = template.and_then(|template| beside(object, template, pointer)) {
@@ -268,6 +286,13 @@ fn beside<'tree>(object: Node<'tree>, template: &Template<'_>, pointer: &str) ->
     if has_own { None } else { field(follow_all(object, owner)?, entry) }
 }
 
+/// Returns the label or annotation of `object` that its operator copies to the pod.
+fn copied<'tree>(object: Node<'tree>, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
+    let entry = pointer.strip_prefix("/metadata").filter(|entry| MAPS.iter().any(|map| entry.starts_with(map)))?;
+    let node = field(object.get("metadata")?, entry)?;
+    (!node.value.is_object() && Some(node.value) == pod.pointer(pointer)).then_some(node)
+}
+
 /// Returns the field of `node` at `pointer`.
 fn field<'tree>(node: Node<'tree>, pointer: &str) -> Option<Node<'tree>> {
     tokens(pointer).try_fold(node, |node, token| child(node, &token))
@@ -280,10 +305,12 @@ fn collect<'tree>(
     names: &mut Vec<RoleName<'tree>>,
     found: &mut Vec<Template<'tree>>,
 ) {
+    let template =
+        |names: &[RoleName<'tree>], path: &str| Template { node, path: path.to_owned(), names: names.to_vec() };
     if pod_spec(node).is_some_and(|spec| spec.get("containers").is_some()) {
-        return found.push(Template { node, path: path.clone(), names: names.clone() });
+        return found.push(template(names, path));
     }
-    let (depth, length) = (names.len(), path.len());
+    let (depth, length, before) = (names.len(), path.len(), found.len());
     names
         .extend(["name", "groupName"].into_iter().filter_map(|key| node.get(key)?.value.as_str()).map(RoleName::Value));
     for (key, entry) in node.entries() {
@@ -301,6 +328,19 @@ fn collect<'tree>(
         path.truncate(length);
     }
     names.truncate(depth);
+    // The name of the field with the containers may be misspelled.
+    if found.len() == before && is_template_without_containers(node, names.last()) {
+        found.push(template(names, path));
+    }
+}
+
+/// Returns true if `node`, which contains no template, is one itself: a pod, or the value of a key such as `template`.
+fn is_template_without_containers(node: Node<'_>, name: Option<&RoleName<'_>>) -> bool {
+    let is_named = match name {
+        Some(RoleName::Key(key)) => *key != VOLUME_CLAIM && (*key == "template" || key.ends_with("Template")),
+        Some(RoleName::Value(_)) | None => node.get("kind").is_some_and(|kind| kind.value == "Pod"),
+    };
+    is_named && node.get("spec").is_some_and(|spec| spec.value.is_object())
 }
 
 /// Returns the spec of the pod in `node`, a template; cliques of Grove contain it as `podSpec`.

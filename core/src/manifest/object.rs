@@ -20,6 +20,8 @@ pub(super) struct ObjectError {
     pub(super) message: String,
     /// True if the document has nothing of an object: it is not a mapping, or has no `apiVersion` and no `kind`.
     pub(super) is_foreign: bool,
+    /// Indexes of the entries and items of the document that contain the invalid value.
+    pub(super) path: Vec<usize>,
 }
 
 /// `apiVersion` and `kind` that items without their own inherit from a list such as `PodList`.
@@ -58,7 +60,7 @@ fn collect(
     let prefix = item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
     let Value::Object(mut object) = value else {
         let message = format!("{prefix}expected a Kubernetes object, found {}", type_name(&value));
-        return found.push(Err(ObjectError { message, is_foreign: item.is_none() }));
+        return found.push(Err(ObjectError { message, is_foreign: item.is_none(), path: path.clone() }));
     };
     if let Some((version, kind)) = inherited
         && non_empty_string(&object, "kind").is_none()
@@ -68,7 +70,8 @@ fn collect(
     }
     if let Err(error) = validate_type(&object) {
         let has_type = ["apiVersion", "kind"].iter().any(|field| non_empty_string(&object, field).is_some());
-        return found.push(Err(ObjectError { message: prefix + &error, is_foreign: item.is_none() && !has_type }));
+        let is_foreign = item.is_none() && !has_type;
+        return found.push(Err(ObjectError { message: prefix + &error, is_foreign, path: path.clone() }));
     }
     let version = non_empty_string(&object, "apiVersion").unwrap_or_default().to_owned();
     let kind = non_empty_string(&object, "kind").unwrap_or_default().to_owned();
@@ -89,12 +92,21 @@ fn collect(
             Value::Null => {}
             other => {
                 let message = format!("{prefix}`items` of the {kind} is {}: expected a list", type_name(&other));
-                found.push(Err(ObjectError { message, is_foreign: false }));
+                path.push(list);
+                found.push(Err(ObjectError { message, is_foreign: false, path: path.clone() }));
+                path.pop();
             }
         }
+    } else if kind == "List" && version == "v1" {
+        let message = format!("{prefix}`items` of the List is missing");
+        found.push(Err(ObjectError { message, is_foreign: false, path: path.clone() }));
     } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
         let reviewed = reviewed_object(object, path, item);
-        found.push(reviewed.map_err(|error| ObjectError { message: prefix + &error, is_foreign: false }));
+        found.push(reviewed.map_err(|error| ObjectError {
+            message: prefix + &error,
+            is_foreign: false,
+            path: path.clone(),
+        }));
     } else {
         found.push(Ok(Object { item, namespace: None, value: Value::Object(object), path: path.clone() }));
     }

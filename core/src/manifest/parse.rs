@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use serde_json::Value;
 
 use super::object::{Object, ObjectError, extract_item, extract_objects};
-use super::placeholder::{advice, placeholders};
+use super::placeholder::{advice, placeholder_with_default, placeholders};
 use super::skipped::{is_chart, is_helm_template, is_kustomization, without_object};
 use super::split::{RawDocument, RawItem};
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
@@ -81,8 +81,9 @@ pub(super) fn parse_objects(
         None => extract_objects(value),
     };
     let objects = extracted.into_iter().map(|object| {
-        let object = object.map_err(|ObjectError { message, is_foreign }| {
+        let object = object.map_err(|ObjectError { message, is_foreign, path }| {
             let is_skipped = is_foreign || is_chart(source);
+            let line = text.of_object(path).object_line().unwrap_or(line);
             error(line, message, is_skipped.then(|| without_object(source)))
         })?;
         let Object { item, namespace, value, path } = object;
@@ -118,9 +119,14 @@ fn parse_yaml(text: &str, records_lines: bool) -> Result<Parsed, yaml::Error> {
 }
 
 /// Extends the message of a syntax error if the line of the error contains a placeholder, as in `[${NAME}]`. Also returns the
-/// names of all placeholders on such lines.
+/// names of all placeholders on such lines, unless the first one has a default: no value can replace it.
 fn explain_placeholders(text: &str, error: yaml::Error) -> (yaml::Error, Vec<String>) {
     let mut names = Vec::new();
+    if let Some(found) = find_line(text, error.line).and_then(|(_, line)| placeholder_with_default(line)) {
+        let problem = format!("the line contains {found}: a placeholder with a default is not supported");
+        let message = format!("{}; {problem}: render the manifest first", error.message);
+        return (yaml::Error { message, ..error }, names);
+    }
     let (mut replaced, mut line) = (text.to_owned(), error.line);
     for _ in 0..MAX_ROUNDS {
         let Some(text) = without_placeholders(&replaced, line, &mut names) else { break };
@@ -138,9 +144,7 @@ fn explain_placeholders(text: &str, error: yaml::Error) -> (yaml::Error, Vec<Str
 
 /// Returns `text` with the placeholders of one line replaced, and adds their names to `names`; `None` if it contains none.
 fn without_placeholders(text: &str, line: u64, names: &mut Vec<String>) -> Option<String> {
-    let index = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
-    let start = text.split_inclusive('\n').take(index).map(str::len).sum::<usize>();
-    let line = text.get(start..)?.lines().next()?;
+    let (start, line) = find_line(text, line)?;
     let (mut replaced, mut copied) = (text[..start].to_owned(), start);
     for found in placeholders(line).filter(|found| found.braced) {
         if !names.iter().any(|known| known == found.name) {
@@ -151,4 +155,11 @@ fn without_placeholders(text: &str, line: u64, names: &mut Vec<String>) -> Optio
         copied = start + found.range.end;
     }
     (copied > start).then(|| replaced + &text[copied..])
+}
+
+/// Returns the line with this number in `text`, and its start.
+fn find_line(text: &str, number: u64) -> Option<(usize, &str)> {
+    let index = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    let start = text.split_inclusive('\n').take(index).map(str::len).sum::<usize>();
+    Some((start, text.get(start..)?.lines().next()?))
 }

@@ -4,19 +4,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Document, write_position};
+use crate::finding::Severity;
 use crate::yaml::DuplicateKey;
 
 /// A warning about a document, which is read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentWarning {
-    /// Path of the file, or `stdin`.
+    /// Path of the file, `stdin`, or [`Self::NAMESPACE_LABELS`].
     pub source: Arc<str>,
     /// Zero-based index of the document in its source, including empty documents.
     pub document: usize,
-    /// One-based line of the source.
-    pub line: u64,
+    /// One-based line of the source; `None` if the source is no file.
+    pub line: Option<u64>,
     /// Code of the lint check; `None` for a warning about the text.
     pub check: Option<&'static str>,
+    /// Severity: an error only for a lint check.
+    pub severity: Severity,
     /// True if pods of the document are not shown.
     pub hides_pods: bool,
     /// Warning message.
@@ -27,12 +30,28 @@ pub struct DocumentWarning {
 const MAX_QUOTED_CHARS: usize = 60;
 
 impl DocumentWarning {
-    /// Creates the warning of lint check `check` about the field of `document` at this position, which may be in a kustomization.
+    /// Source of warnings about the labels of all namespaces that the command line sets.
+    pub const NAMESPACE_LABELS: &str = "--namespace-labels";
+
+    /// Creates the warning of lint check `check`, if it is that of one, about the field of `document` at this position, which may be in
+    /// a kustomization.
     #[must_use]
-    pub fn at(document: &Document, (source, line): (Arc<str>, u64), check: &'static str, message: String) -> Self {
+    pub fn at(
+        document: &Document,
+        (source, line): (Arc<str>, u64),
+        check: impl Into<Option<&'static str>>,
+        message: String,
+    ) -> Self {
         // A kustomization is a file with one document.
         let index = if source == document.source { document.document } else { 0 };
-        Self { source, document: index, line, check: Some(check), hides_pods: false, message }
+        let severity = Severity::Warning;
+        Self { source, document: index, line: Some(line), check: check.into(), severity, hides_pods: false, message }
+    }
+
+    /// Sets the severity.
+    #[must_use]
+    pub fn with_severity(self, severity: Severity) -> Self {
+        Self { severity, ..self }
     }
 
     /// Creates the warning about a duplicate key of the document at `source` and `document`, which starts on `line`.
@@ -48,15 +67,23 @@ impl DocumentWarning {
             None => (line, "is set more than once in a mapping".to_owned()),
         };
         let message = format!("key \"{quoted}\" {place}: kubectl keeps only the last value; remove the others");
-        Self { source: Arc::clone(source), document, line: at, check: None, hides_pods: false, message }
+        let (source, severity) = (Arc::clone(source), Severity::Warning);
+        Self { source, document, line: Some(at), check: None, severity, hides_pods: false, message }
+    }
+
+    /// Creates the warning of lint check `check` about a label of all namespaces.
+    pub(crate) fn about_namespace_labels(check: &'static str, message: String) -> Self {
+        let (source, severity) = (Self::NAMESPACE_LABELS.into(), Severity::Warning);
+        Self { source, document: 0, line: None, check: Some(check), severity, hides_pods: false, message }
     }
 }
 
 impl fmt::Display for DocumentWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_position(formatter, &self.source, self.document, Some(self.line))?;
+        write_position(formatter, &self.source, self.document, self.line)?;
         if let Some(check) = self.check {
-            write!(formatter, "{check}: ")?;
+            let letter = if self.severity == Severity::Error { " E" } else { "" };
+            write!(formatter, "{check}{letter}: ")?;
         }
         formatter.write_str(&self.message)
     }

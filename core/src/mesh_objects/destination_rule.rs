@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Service;
 use crate::json;
+use crate::manifest::ObjectField;
 
 /// TLS mode with Istio's certificates.
 const ISTIO_MUTUAL: &str = "ISTIO_MUTUAL";
@@ -20,6 +21,8 @@ pub(super) struct DestinationRule {
     is_mutual: bool,
     /// Ports with settings of their own, which replace all others; the value is true if clients send mTLS.
     ports: BTreeMap<u16, bool>,
+    /// Its field [`Self::pointer`]; `None` if the rule is not in the input.
+    pub(super) field: Option<ObjectField>,
 }
 
 impl DestinationRule {
@@ -38,7 +41,13 @@ impl DestinationRule {
             host: json::text(spec, "host")?.to_owned(),
             is_mutual: is_mutual(policy),
             ports: settings.filter_map(|settings| Some((port(settings)?, is_mutual(settings)))).collect(),
+            field: None,
         })
+    }
+
+    /// Returns the JSON pointer of the settings by which clients send mTLS.
+    pub(super) fn pointer(&self) -> &'static str {
+        if self.is_mutual { "/spec/trafficPolicy/tls/mode" } else { "/spec/trafficPolicy/portLevelSettings" }
     }
 
     /// Returns how specific the rule is for `service`; `None` if it does not apply. `namespace` is that of the rule.
@@ -99,6 +108,6 @@ mod tests {
             "spec": {"selector": {"app": "a"}, "ports": [{"port": 80}]}});
         assert!(rules.iter().chain([&service]).all(|object| all.add(object, "team-a")));
         let found = all.services_in("team-a").next().and_then(|service| all.mutual_rule(service, 80));
-        assert_eq!(found.as_deref(), expected);
+        assert_eq!(found.as_ref().map(|rule| rule.name.as_str()), expected);
     }
 }

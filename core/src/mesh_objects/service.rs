@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::strings;
 use crate::json;
+use crate::manifest::ObjectField;
 use crate::pod::{Container, Pod};
 
 /// Annotation that lists the namespaces whose proxies see a Service.
@@ -28,7 +29,12 @@ pub struct Service {
     selector: BTreeMap<String, String>,
     /// TCP ports.
     ports: Vec<ServicePort>,
+    /// Its field `spec.clusterIP`; `None` if the Service is not in the input.
+    pub field: Option<ObjectField>,
 }
+
+/// Field that makes a Service headless.
+pub(super) const FIELD: &str = "/spec/clusterIP";
 
 /// A TCP port of a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +67,7 @@ impl Service {
             is_exported: !exported.is_some_and(|to| to.split(',').all(|to| PRIVATE.contains(&to.trim()))),
             selector,
             ports: json::items(spec, "ports").filter(is_tcp).filter_map(ServicePort::parse).collect(),
+            field: None,
         })
     }
 

@@ -2,11 +2,12 @@
 
 use super::exemption::exemption;
 use super::patched_pod::PatchedPod;
-use super::{ProfileChoice, RuleOutcome, Snapshot};
-use crate::config::{CheckId, Profile};
+use super::{ProfileChoice, Reason, RuleId, RuleOutcome, Snapshot};
+use crate::config::profile::IstioBypass;
+use crate::config::{CheckId, Profile, Traffic};
 use crate::finding::{self, Finding, Severity};
 use crate::keys;
-use crate::lint::{self, KeyScope, LintInput};
+use crate::lint::{self, CoveredPods, KeyScope, LintInput};
 use crate::pod::{Injection, NotInjected, Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
@@ -36,12 +37,26 @@ pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snap
         } else {
             lint_keys(original, rules, snapshot)
         };
-    let has_label = original.label(keys::MESH_TRAFFIC).is_some();
-    if snapshot.labels_assumed || has_label || injection == Injection::NotExpected(NotInjected::Ambient) {
+    // Of the modes that a namespace selects, only this one leaves the traffic as it is.
+    let is_left = || {
+        let mode = snapshot.namespace_labels.get(keys::MESH_TRAFFIC);
+        mode.is_some_and(|mode| Traffic::parse(mode) == Some(Traffic::Leave))
+    };
+    let has_label = original.label(keys::MESH_TRAFFIC).is_some() || is_left();
+    if is_left_by_profile(profile, rules) && !has_label {
+        // Settings of the profile decide, which only the patched pod has.
+        findings.extend(lint::captured_traffic(&input(), &fabric.lint));
+    } else if snapshot.labels_assumed || has_label || injection == Injection::NotExpected(NotInjected::Ambient) {
         findings.extend(captured_traffic_info(&input(), snapshot));
     }
     finding::sort(&mut findings);
     findings
+}
+
+/// Returns true if `profile` leaves the traffic in the mesh, except that of some interfaces.
+fn is_left_by_profile(profile: Option<&Profile>, rules: &[RuleOutcome]) -> bool {
+    let excludes = profile.is_some_and(|profile| profile.mesh.istio == IstioBypass::ExcludeInterfaces);
+    excludes && rules.iter().any(|rule| rule.rule == RuleId::MeshTraffic && rule.reason == Reason::TrafficLeft)
 }
 
 /// Checks the labels and annotations of trainmesh alone, which do not depend on the rest of the pod.
@@ -49,7 +64,8 @@ pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot
     let Snapshot { namespace, namespace_labels: labels, config, .. } = *snapshot;
     let injection = predict_injection(pod, namespace, labels);
     let scope = KeyScope {
-        rules_run: true,
+        covered: if snapshot.mode == Mode::IstioAux { CoveredPods::Others } else { CoveredPods::This },
+        profiles: Some(&config.fabric.profiles),
         reports_ports: KeyScope::reports_ports(rules),
         reports_gang: KeyScope::reports_gang(rules),
         injection,
@@ -57,9 +73,8 @@ pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot
     lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)
 }
 
-/// Returns the finding about captured traffic if its severity is info, as for assumed labels, in the ambient mesh, and for a
-/// label without effect on a single pod. The
-/// rule `mesh.traffic` omits such findings.
+/// Returns the finding about captured traffic if its severity is info, as for assumed labels, in the ambient mesh, for the
+/// mode `leave`, and for a label without effect on a single pod. The rule `mesh.traffic` omits such findings.
 fn captured_traffic_info(input: &LintInput<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
     if snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {
         return None;
@@ -78,6 +93,7 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         labels,
         labels_assumed,
         profile: selected_profile(original, snapshot),
+        profiles: Some(&snapshot.config.fabric.profiles),
         cluster,
         member: workload::identify(original),
         role: None,
@@ -92,10 +108,14 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
     }
 }
 
-/// Returns the profile that the pod selects, at the revision that running pods of its job use, if it is available.
+/// Returns the profile that the pod selects, at the revision that running pods of its job use, if it is available in the namespace.
+/// The settings for the lint of another profile must not apply.
 fn selected_profile<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
     let ProfileChoice::Profile(name) = snapshot.fabric_profile(pod) else { return None };
     let pinned = snapshot.cluster.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
-    pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile)).filter(|_| fabric.enabled)
+    let configured = fabric.profiles.find(name).map(|entry| &entry.profile);
+    // As for the rule, the configuration decides, although running pods may use an older profile.
+    let is_allowed = configured.or(pinned)?.allows(snapshot.namespace, snapshot.namespace_labels);
+    pinned.or(configured).filter(|_| fabric.enabled && is_allowed)
 }

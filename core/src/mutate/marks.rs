@@ -1,7 +1,8 @@
 //! Marks that the webhook leaves in a pod: the rules that were applied, those that were refused, and the label by which
 //! the controller finds the pod.
 //!
-//! Templates are copied from running pods, so marks that arrive in a new pod are overwritten, never read.
+//! Templates are copied from running pods, so marks that arrive in a new pod are overwritten. Rules read those of an
+//! earlier call only where the pod contains what they describe.
 
 use super::rules::{label_pointer, managed::MANAGED};
 use super::{Draft, Reason, RuleId, RuleOutcome, Verdict};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::rules::{in_audit, is_consequence};
 use super::{Patch, Reason, RuleOutcome, Verdict, VerifyError};
 use crate::error::chain;
 use crate::finding::Finding;
@@ -22,6 +23,9 @@ pub struct Outcome {
     /// Verification error. Set if the patch was withheld.
     pub failure: Option<VerifyError>,
 }
+
+/// Start of the warnings about what audit mode prevents.
+const AUDIT: &str = "audit: ";
 
 /// Field of a refusal because the annotations are too large.
 const ANNOTATIONS: &str = "/metadata/annotations";
@@ -49,7 +53,23 @@ pub(super) fn mark_as_audit(rules: &mut [RuleOutcome]) -> Vec<String> {
     applied
         .map(|rule| {
             rule.mark_as_audit();
-            format!("audit: {} would apply: {}", rule.rule.name(), rule.reason.text())
+            format!("{AUDIT}{} would apply: {}", rule.rule.name(), rule.reason.text())
         })
         .collect()
+}
+
+/// Rewords the warnings about what the selected mode of traffic costs for audit mode.
+pub(super) fn reword_for_audit(warnings: &mut [String]) {
+    for warning in warnings {
+        if let Some(audited) = in_audit(warning) {
+            audited.clone_into(warning);
+        }
+    }
+}
+
+/// Returns true if `warning` follows from the mode of the namespace or of its traffic alone. The author of a manifest cannot fix it, so
+/// that it does not fail a check of manifests.
+#[must_use]
+pub fn is_note(warning: &str) -> bool {
+    is_consequence(warning) || warning.starts_with(AUDIT)
 }

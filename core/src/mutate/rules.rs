@@ -8,7 +8,7 @@ mod mesh;
 
 use std::borrow::Cow;
 
-pub use mesh::consequence::is_consequence;
+pub(super) use mesh::consequence::{in_audit, is_consequence};
 
 use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};

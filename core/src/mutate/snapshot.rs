@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cluster_facts::ClusterView;
 use crate::config::{Configuration, Traffic};
-use crate::gang::{GangMode, WorkloadKey};
+use crate::gang::{GangMode, ModePin, WorkloadKey};
 use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
@@ -59,8 +59,16 @@ impl<'a> GangChoice<'a> {
     /// Returns the mode selected by the label of `pod`, else by that of its namespace, else by `config`.
     #[must_use]
     pub fn new(pod: Pod<'a>, namespace_labels: &'a BTreeMap<String, String>, config: &Configuration) -> Self {
+        Self::by_label(pod.label(keys::GANG), namespace_labels, config)
+    }
+
+    fn by_label(
+        of_pod: Option<&'a str>,
+        namespace_labels: &'a BTreeMap<String, String>,
+        config: &Configuration,
+    ) -> Self {
         let namespace = namespace_labels.get(keys::GANG).map(String::as_str);
-        let label = pod.label(keys::GANG).or(namespace);
+        let label = of_pod.or(namespace);
         match label.map(|name| (name, GangMode::parse(name))) {
             Some((_, Some(GangMode::None))) => Self::OptedOut,
             Some((_, Some(mode))) => Self::Mode(mode),
@@ -71,7 +79,7 @@ impl<'a> GangChoice<'a> {
     }
 }
 
-/// Returns the workload to read before the rules run on `pod`; `None` if no rule needs it.
+/// Returns the workload to read before the rules run on `pod`; `None` if no rule needs it. `pin` is that of its job.
 #[must_use]
 pub fn workload_to_read(
     pod: Pod<'_>,
@@ -79,6 +87,7 @@ pub fn workload_to_read(
     mode: Mode,
     namespace_labels: &BTreeMap<String, String>,
     config: &Configuration,
+    pin: Option<ModePin<'_>>,
 ) -> Option<WorkloadKey> {
     // The permission to read jobs is part of the gang feature.
     if mode == Mode::IstioAux || !config.gang.enabled {
@@ -88,6 +97,7 @@ pub fn workload_to_read(
         GangChoice::Mode(selected) => selected == GangMode::Auto || selected.needs_workload(),
         GangChoice::Unset | GangChoice::OptedOut | GangChoice::Unknown(_) => false,
     };
+    let needs_pinned = || pin.is_some_and(|pin| pin.modes().any(GangMode::needs_workload));
     let needs_size = || {
         selects_direct(pod, namespace_labels, config)
             && workload::identify(pod).is_some_and(|member| member.training)
@@ -95,7 +105,7 @@ pub fn workload_to_read(
     };
     let has_annotation = |key: &str| pod.annotation(key).is_some();
     let needs_nodes = || has_annotation(keys::CHECKPOINT_WRITE_TIME) && has_annotation(keys::NODE_MTBF);
-    WorkloadKey::of(pod, namespace).filter(|_| needs_gang || needs_size() || needs_nodes())
+    WorkloadKey::of(pod, namespace).filter(|_| needs_gang || needs_pinned() || needs_size() || needs_nodes())
 }
 
 /// Returns true if the label of `pod`, else that of its namespace, else `config` selects the traffic mode `direct`.
@@ -110,6 +120,12 @@ impl<'a> Snapshot<'a> {
     #[must_use]
     pub fn gang_mode(&self, pod: Pod<'a>) -> GangChoice<'a> {
         GangChoice::new(pod, self.namespace_labels, self.config)
+    }
+
+    /// Returns the gang mode of pods without the label that selects one.
+    #[must_use]
+    pub fn gang_mode_of_namespace(&self) -> GangChoice<'a> {
+        GangChoice::by_label(None, self.namespace_labels, self.config)
     }
 
     /// Returns the fabric profile selected by the label of `pod`, else by the namespace's, else by the configuration.

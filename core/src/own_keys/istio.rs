@@ -1,7 +1,7 @@
 //! Labels and annotations by which Istio injects pods, or redirects their traffic.
 
 use super::Location::{self, NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};
-use super::{correction, excerpt};
+use super::{correction, excerpt, shown};
 use crate::hint::nearest;
 use crate::keys;
 
@@ -49,7 +49,7 @@ fn injection_problem(location: Location, key: &str, value: &str) -> Option<Strin
         _ => return None,
     };
     let is_valid = expected.contains(&value);
-    (!is_valid).then(|| format!("{key}={} {effect}: {}", excerpt(value), correction(value, expected)))
+    (!is_valid).then(|| format!("{key}={} {effect}: {}", shown(excerpt(value)), correction(value, expected)))
 }
 
 /// Returns the problem of a misspelled label by which Istio includes a namespace.

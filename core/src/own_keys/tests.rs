@@ -43,6 +43,85 @@ use crate::config::Configuration;
 #[case::other_istio_annotation(PodAnnotation, "sidecar.istio.io/proxyCPULimit", "2", None)]
 #[case::istio_revision(PodLabel, "istio.io/rev", "canary", None)]
 #[case::opt_in(NamespaceLabel, "trainmesh.dev/inject", "enabled", None)]
+#[case::pod_security(NamespaceLabel, "pod-security.kubernetes.io/enforce", "baseline", None)]
+#[case::unknown_pod_security(
+    NamespaceLabel,
+    "pod-security.kubernetes.io/enforce",
+    "baselin",
+    Some("pod-security.kubernetes.io/enforce=baselin: unknown level: did you mean baseline?")
+)]
+#[case::pod_security_of_a_pod(PodLabel, "pod-security.kubernetes.io/enforce", "baselin", None)]
+#[case::empty_opt_in(
+    NamespaceLabel,
+    "trainmesh.dev/inject",
+    "",
+    Some("trainmesh.dev/inject=\"\" has no effect: expected enabled or audit")
+)]
+#[case::empty_gang_mode(
+    PodLabel,
+    "trainmesh.dev/gang",
+    "",
+    Some(
+        "trainmesh.dev/gang=\"\": unknown mode: expected none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or kueue"
+    )
+)]
+#[case::empty_settle(
+    PodAnnotation,
+    "trainmesh.dev/settle",
+    "",
+    Some("trainmesh.dev/settle=\"\" has no effect: expected a duration such as 90s")
+)]
+#[case::empty_injection(
+    PodLabel,
+    "sidecar.istio.io/inject",
+    "",
+    Some("sidecar.istio.io/inject=\"\" has no effect: expected true or false")
+)]
+#[case::istio_aux(NamespaceLabel, "io.datastrophic/istio-aux", "enabled", None)]
+#[case::istio_aux_opt_out(NamespaceLabel, "io.datastrophic/istio-aux", "disabled", None)]
+#[case::value_of_istio_aux(
+    NamespaceLabel,
+    "io.datastrophic/istio-aux",
+    "Enabled",
+    Some("io.datastrophic/istio-aux=Enabled has no effect: did you mean enabled?")
+)]
+#[case::distant_value_of_istio_aux(
+    NamespaceLabel,
+    "io.datastrophic/istio-aux",
+    "",
+    Some("io.datastrophic/istio-aux=\"\" has no effect: expected enabled")
+)]
+#[case::misspelled_istio_aux(
+    NamespaceLabel,
+    "io.datastrophic/istio_aux",
+    "enabled",
+    Some("io.datastrophic/istio_aux has no effect: did you mean io.datastrophic/istio-aux?")
+)]
+#[case::misspelled_domain_of_istio_aux(
+    NamespaceLabel,
+    "io.datastrofic/istio-aux",
+    "enabled",
+    Some("io.datastrofic/istio-aux has no effect: did you mean io.datastrophic/istio-aux?")
+)]
+#[case::istio_aux_of_a_pod(
+    PodLabel,
+    "io.datastrophic/istio-aux",
+    "enabled",
+    Some("io.datastrophic/istio-aux has no effect here: it is a namespace label")
+)]
+#[case::istio_aux_as_an_annotation(
+    NamespaceAnnotation,
+    "io.datastrophic/istio-aux",
+    "enabled",
+    Some("io.datastrophic/istio-aux has no effect here: it is a namespace label")
+)]
+#[case::misspelled_istio_aux_of_a_pod(
+    PodLabel,
+    "io.datastrophic/istio-axu",
+    "enabled",
+    Some("io.datastrophic/istio-axu has no effect: did you mean io.datastrophic/istio-aux, a namespace label?")
+)]
+#[case::other_key_of_datastrophic(PodLabel, "io.datastrophic/color", "a", None)]
 #[case::gang_mode(NamespaceLabel, "trainmesh.dev/gang", "koordinator", None)]
 #[case::gang_mode_of_a_pod(PodLabel, "trainmesh.dev/gang", "none", None)]
 #[case::misspelled_gang_mode(
@@ -266,7 +345,12 @@ fn entries_without_effect_are_reported(
     )
 )]
 #[case::empty("", Some("trainmesh.dev/fabric=\"\": no fabric profile has this name: remove the label, or use none"))]
-#[case::distant("x", Some("trainmesh.dev/fabric=x: no fabric profile has this name: trainmesh fabric list shows all"))]
+#[case::distant(
+    "x",
+    Some(
+        "trainmesh.dev/fabric=x: no fabric profile has this name: trainmesh fabric list shows all, with --config also yours"
+    )
+)]
 fn unknown_profiles_are_reported(#[case] value: &str, #[case] expected: Option<&str>) {
     let profiles = Configuration::embedded().fabric.profiles;
     assert_eq!(fabric_problem(value, &profiles).as_deref(), expected);

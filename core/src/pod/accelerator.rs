@@ -19,6 +19,9 @@ pub(crate) const ACCELERATORS: [&str; 8] = [
     "google.com/tpu",
 ];
 
+/// Prefixes of accelerators whose libraries for collectives are neither NCCL nor RCCL.
+const WITHOUT_NCCL: [&str; 2] = ["google.com/tpu", "aws.amazon.com/neuron"];
+
 /// Resources whose names resemble those of accelerators: GPUs for virtual machines (`KubeVirt`, Kata Containers).
 const NOT_MISSPELLED: [&str; 2] = ["nvidia.com/pgpu", "nvidia.com/vgpu"];
 
@@ -31,23 +34,67 @@ pub struct Accelerators<'a> {
     pub count: u64,
 }
 
-/// Returns the accelerator whose name differs from `resource` by one letter, or by its case. A greater difference may be a custom
-/// name.
+/// Names after the domain of resources that are GPUs.
+const GPUS: [&str; 2] = ["gpu", "gpus"];
+/// Accelerator whose domain people abbreviate.
+const DEFAULT_GPU: &str = "nvidia.com/gpu";
+/// Accelerators whose name after the domain is `gpu`, with the first part of their domain.
+const DOMAINS: [(&str, &str); 2] = [("nvidia", DEFAULT_GPU), ("amd", "amd.com/gpu")];
+/// Domain of the resources of NVIDIA's partitions, and the start of their names.
+const PARTITIONS: &str = "nvidia.com/mig-";
+/// Name of a partition, for messages.
+const PARTITION: &str = "nvidia.com/mig-1g.10gb";
+
+/// Returns the accelerator whose name differs from `resource` by one letter, by its case, or by the domain of a GPU. A greater
+/// difference may be a custom name.
 pub(crate) fn misspelled_accelerator(resource: &str) -> Option<&'static str> {
     if resource.len() > MAX_COMPARED || is_accelerator(resource) || NOT_MISSPELLED.contains(&resource) {
         return None;
     }
     let resource = resource.to_lowercase();
+    if let Some(partition) = resource.strip_prefix(PARTITIONS) {
+        return (!is_partition(partition)).then_some(PARTITION);
+    }
+    if let Some(gpu) = gpu_of_similar_domain(&resource) {
+        return Some(gpu);
+    }
     let letters = resource.chars().count();
     // A comparison is costly, and the length excludes most names.
     let has_similar_length = |known: &&str| known.len().abs_diff(letters) <= 1;
     ACCELERATORS.into_iter().filter(has_similar_length).find(|known| strsim::osa_distance(&resource, known) <= 1)
 }
 
+/// Returns the GPU that `resource` probably means, whose name is `gpu` without a domain, or with one that has no dot or belongs to a
+/// vendor: `gpu`, `nvidia/gpu`, `nvidia.io/gpu`.
+fn gpu_of_similar_domain(resource: &str) -> Option<&'static str> {
+    let (domain, name) = resource.rsplit_once('/').unwrap_or(("", resource));
+    if !GPUS.contains(&name) {
+        return None;
+    }
+    let vendor = domain.split('.').next().unwrap_or_default();
+    let known = DOMAINS.into_iter().find(|(known, _)| *known == vendor).map(|(_, gpu)| gpu);
+    known.or_else(|| (!domain.contains('.')).then_some(DEFAULT_GPU))
+}
+
+/// Returns true if `name` is that of a partition after its start: `1g.10gb`, `1c.2g.10gb`, `1g.10gb.me`.
+fn is_partition(name: &str) -> bool {
+    let is_count = |part: &str, unit: &str| {
+        part.strip_suffix(unit)
+            .is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut parts = name.split('.').skip_while(|part| is_count(part, "c"));
+    parts.next().is_some_and(|part| is_count(part, "g")) && parts.next().is_some_and(|part| is_count(part, "gb"))
+}
+
 /// Returns true if `resource` counts as an accelerator.
 #[must_use]
 pub fn is_accelerator(resource: &str) -> bool {
     ACCELERATORS.contains(&resource)
+}
+
+/// Returns true if NCCL or RCCL may connect the accelerators with this name.
+pub(crate) fn uses_nccl(resource: &str) -> bool {
+    !WITHOUT_NCCL.iter().any(|prefix| resource.starts_with(prefix))
 }
 
 impl<'a> Container<'a> {
@@ -77,6 +124,25 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::Pod;
+    use super::misspelled_accelerator;
+
+    #[rstest]
+    #[case::a_letter("nvidia.com/gpus", Some("nvidia.com/gpu"))]
+    #[case::case_of_letters("nvidia.com/GPU", Some("nvidia.com/gpu"))]
+    #[case::no_domain("gpu", Some("nvidia.com/gpu"))]
+    #[case::no_dot("nvidia/gpu", Some("nvidia.com/gpu"))]
+    #[case::another_domain_of_the_vendor("amd.org/gpus", Some("amd.com/gpu"))]
+    #[case::cloud("cloud/gpu", Some("nvidia.com/gpu"))]
+    #[case::another_vendor("iluvatar.com/gpu", None)]
+    #[case::virtual_machine("nvidia.com/pgpu", None)]
+    #[case::partition("nvidia.com/mig-1g.10gb", None)]
+    #[case::partition_of_instances("nvidia.com/mig-1c.2g.10gb", None)]
+    #[case::partition_with_engines("nvidia.com/mig-1g.10gb.me", None)]
+    #[case::misspelled_partition("nvidia.com/mig-1g.10gbb", Some("nvidia.com/mig-1g.10gb"))]
+    #[case::known("nvidia.com/gpu.shared", None)]
+    fn misspelled_accelerators_are_recognized(#[case] resource: &str, #[case] expected: Option<&str>) {
+        assert_eq!(misspelled_accelerator(resource), expected);
+    }
 
     #[rstest]
     #[case::text(json!({"nvidia.com/gpu": "8"}), Some(("nvidia.com/gpu", 8)))]

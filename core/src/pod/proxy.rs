@@ -80,10 +80,41 @@ impl<'a> Pod<'a> {
             .find(|container| matches!(container.kind, ContainerKind::App | ContainerKind::NativeSidecar))
     }
 
-    /// Returns true if an annotation configures the traffic that the proxy captures.
+    /// Returns true if the proxy captures all traffic of the pod, or an annotation requests this for one direction. Without
+    /// such a request, an annotation that limits capture may exclude the connections between ranks.
     #[must_use]
-    pub fn configures_traffic(self) -> bool {
-        self.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX))
+    pub fn captures_all_traffic(self) -> bool {
+        !self.annotation_keys().any(|key| self.limits_capture(key)) || self.requests_capture()
+    }
+
+    /// Returns true if the proxy captures all traffic of `interface`: annotations exclude at most other interfaces.
+    #[must_use]
+    pub fn captures_all_of(self, interface: &str) -> bool {
+        let excluded = self.annotation(keys::EXCLUDE_INTERFACES).unwrap_or_default();
+        let is_excluded = excluded.split(',').any(|name| name.trim() == interface);
+        let mut others = self.annotation_keys().filter(|key| *key != keys::EXCLUDE_INTERFACES);
+        !is_excluded && !others.any(|key| self.limits_capture(key))
+    }
+
+    /// Returns true if annotation `key` limits what the proxy captures.
+    fn limits_capture(self, key: &str) -> bool {
+        let neutral = match key {
+            keys::INCLUDE_INBOUND_PORTS | keys::INCLUDE_OUTBOUND_RANGES => keys::CAPTURE_ALL,
+            _ => "",
+        };
+        key.starts_with(keys::TRAFFIC_PREFIX) && self.annotation(key) != Some(neutral)
+    }
+
+    /// Returns true if an annotation requests that the proxy captures all traffic of one direction, and none limits it.
+    #[must_use]
+    pub fn requests_capture(self) -> bool {
+        let is_all = |key| self.annotation(key) == Some(keys::CAPTURE_ALL);
+        let is_unset = |key| self.annotation(key).is_none_or(str::is_empty);
+        let inbound = is_all(keys::INCLUDE_INBOUND_PORTS) && is_unset(keys::EXCLUDE_INBOUND_PORTS);
+        let outbound = is_all(keys::INCLUDE_OUTBOUND_RANGES)
+            && is_unset(keys::EXCLUDE_OUTBOUND_RANGES)
+            && is_unset(keys::EXCLUDE_OUTBOUND_PORTS);
+        (inbound || outbound) && is_unset(keys::EXCLUDE_INTERFACES)
     }
 
     /// Returns true if the pod is an Istio gateway: it runs only the proxy, or selects the `gateway` injection template,

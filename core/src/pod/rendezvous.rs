@@ -1,5 +1,7 @@
 //! Settings of the process group in a container: environment variables and arguments of torchrun.
 
+mod default_ports;
+
 use std::borrow::Cow;
 use std::iter;
 
@@ -78,13 +80,15 @@ impl Rendezvous {
     }
 
     /// Returns the ports in the variables and the command of `container` on which the process group meets, each with or
-    /// without a host. All values count, because a condition of a script may select one.
+    /// without a host, and those that its launcher uses by default. All values count, because a condition of a script may
+    /// select one.
     pub(crate) fn ports(container: Container<'_>) -> Vec<u16> {
         let expansion = Expansion::new(container);
         let variables = PORTS.iter().filter_map(|name| Some(expansion.expand(container.env(name)?)));
         let of_command = assignments(words(container), &expansion).filter(|(name, _)| PORTS.contains(name));
         let values = variables.chain(of_command.map(|(_, value)| value));
-        values.filter_map(|value| trailing_port(&value)).collect()
+        let set = values.filter_map(|value| trailing_port(&value));
+        set.chain(default_ports::default_ports(container)).collect()
     }
 
     /// Returns true if the container has no settings.

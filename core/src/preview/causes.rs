@@ -6,7 +6,7 @@ use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS};
 use crate::manifest::DocumentWarning;
-use crate::mutate::{Reason, RuleOutcome, Verdict, WITHHELD, is_consequence};
+use crate::mutate::{Reason, RuleId, RuleOutcome, Verdict, WITHHELD, is_note};
 use crate::preview::InvalidField;
 use crate::workload::SOLE_ROLE;
 
@@ -80,7 +80,7 @@ impl Condition {
             }
             Self::Warning => {
                 // The webhook returns some of the findings, which the report has with their lines.
-                let is_own = |warning: &&String| !is_consequence(warning) && !report.has_finding(warning);
+                let is_own = |warning: &&String| !is_note(warning) && !report.has_finding(warning);
                 let own = report.warnings.iter().filter(is_own);
                 let is_cause = |finding: &Finding| finding.severity <= Severity::Warning;
                 own.map(|warning| Cause::Warning(warning)).chain(findings(report, is_cause)).collect()
@@ -158,18 +158,20 @@ fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator
     causes.filter(move |finding| !is_invalid(finding)).map(Cause::Finding)
 }
 
-/// Returns the position of a warning: that of its refused rule.
+/// Returns the position of a warning: that of its rule.
 fn warning_position<'a>(report: &'a PodReport, warning: &str) -> Position<'a> {
-    refused_rule(report, warning).map_or(WORKLOAD, |rule| report.rule_position(rule.rule))
+    let rule = report.rules.iter().find(|rule| is_warning_of(rule.rule, warning));
+    rule.map_or(WORKLOAD, |rule| report.rule_position(rule.rule))
 }
 
 /// Returns the refused rule whose name `warning` starts with.
 fn refused_rule<'a>(report: &'a PodReport, warning: &str) -> Option<&'a RuleOutcome> {
-    let is_cause = |rule: &&RuleOutcome| {
-        let rest = warning.strip_prefix(rule.rule.name());
-        rule.outcome == Verdict::Refused && rest.is_some_and(|rest| rest.starts_with([':', ' ']))
-    };
-    report.rules.iter().find(is_cause)
+    report.rules.iter().find(|rule| rule.outcome == Verdict::Refused && is_warning_of(rule.rule, warning))
+}
+
+/// Returns true if `warning` starts with the name of `rule`.
+pub(super) fn is_warning_of(rule: RuleId, warning: &str) -> bool {
+    warning.strip_prefix(rule.name()).is_some_and(|rest| rest.starts_with([':', ' ']))
 }
 
 /// Returns true if a pod selects a profile or mode that does not exist.

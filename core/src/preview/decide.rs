@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{INDEPENDENT, PodReport, Preview};
+use super::{INDEPENDENT, InvalidField, PodReport, Preview};
 use crate::config::CheckId;
-use crate::finding::{self, Finding};
+use crate::finding::{self, Finding, Severity};
 use crate::gang::{GangView, GangWorkload};
 use crate::json;
 use crate::lint::{
-    DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PatchedRole, QUOTA, UNKNOWN_CLAIMS, lint_selected,
-    mesh_findings, of_all_roles, unknown_claims,
+    CAPTURED_TRAFFIC, DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PORTLESS_SERVICE, PatchedRole, QUOTA,
+    UNKNOWN_CLAIMS, is_exclusion_audited, lint_selected, mesh_findings, of_all_roles, unknown_claims,
 };
 use crate::mutate::{Outcome, Reason, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::{Pod, predict_injection};
@@ -31,8 +31,8 @@ impl Preview {
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
         let compute_domains = self.context.compute_domains(namespace);
         let rules = &report.rules;
-        let invalid: Vec<(String, String)> =
-            report.invalid.iter().map(|field| (field.pointer.clone(), field.problem())).collect();
+        let problem = |field: &InvalidField| (field.pointer.clone(), field.severity(), field.problem());
+        let invalid: Vec<(String, Severity, String)> = report.invalid.iter().map(problem).collect();
         let (generic, role) = (report.generic, Some(report.role.as_str()));
         let input =
             LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
@@ -57,7 +57,7 @@ impl Preview {
     ) -> (Outcome, Value) {
         let (pod, settings) = (Pod::new(&role.pod), &self.config.fabric);
         match self.installation.pod_mode(pod, namespace, labels) {
-            Err(exclusion) => (excluded(pod, exclusion, labels, &settings.lint), role.pod.clone()),
+            Err(exclusion) => (excluded(pod, exclusion, labels, settings), role.pod.clone()),
             Ok(mode) => {
                 let mut snapshot = self.snapshot(namespace, mode, role.replicas);
                 snapshot.cluster.gang = gang;
@@ -84,6 +84,10 @@ impl Preview {
         let facts = self.facts.view(namespace, None);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
         let mut job = JobContext::from_pods(pods, facts.claims).with_workload(workload);
+        for (role, (_, patched)) in roles.iter().zip(outcomes) {
+            let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
+            job = job.with_patched(&lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot));
+        }
         if let Some(gang) = gang {
             job = job.with_gang(gang, roles.iter().map(|role| (&*role.name, Pod::new(&role.pod))));
         }
@@ -91,20 +95,26 @@ impl Preview {
             return job;
         }
         let labels = self.context.labels(namespace);
-        let decided = roles.iter().zip(outcomes).map(|(role, (outcome, _))| DecidedRole::new(role, &outcome.rules));
-        let patched = roles.iter().zip(outcomes).map(|(role, (_, patched))| {
+        let decided = roles
+            .iter()
+            .zip(outcomes)
+            .map(|(role, (outcome, patched))| DecidedRole::new(role, Pod::new(patched), &outcome.rules));
+        // The apiserver rejects a pod that does not decode, which therefore has no patch.
+        let exists = |outcome: &Outcome| !outcome.rules.iter().any(|rule| rule.reason == Reason::NotAPod);
+        let existing = roles.iter().zip(outcomes).filter(|(_, (outcome, _))| exists(outcome));
+        let patched = existing.map(|(role, (_, patched))| {
             let pod = Pod::new(patched);
             let injection = predict_injection(pod, namespace, labels);
             let original = Pod::new(&role.pod);
             PatchedRole { name: &role.name, replicas: role.replicas, original, pod, injection }
         });
         let patched: Vec<PatchedRole<'_>> = patched.collect();
-        let job = job.with_decisions(&decided.collect::<Vec<_>>());
+        let job = job.with_decisions(&decided.collect::<Vec<_>>(), &self.config.fabric.profiles);
         job.with_mesh(patched.iter().copied(), facts.mesh).with_traffic(patched.into_iter(), facts.mesh)
     }
 
     /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those that depend on all its
-    /// roles, and those about the mesh and the quota. Also that about pods that opt out.
+    /// roles, and those about the mesh and the quota. Also those about pods that opt out.
     pub(super) fn lint_in_job(
         &self,
         role: &RolePod,
@@ -118,6 +128,10 @@ impl Preview {
         let (generic, name) = (role.generic, Some(role.name.as_str()));
         let input = LintInput { job: Some(job), role: name, rules: &outcome.rules, generic, ..input };
         let mut findings = mesh_findings(&input, settings);
+        if is_exclusion_audited(input.pod, &outcome.rules) {
+            // The pod as it is, without the change that audit mode prevents, as for captured traffic.
+            findings.retain(|finding| finding.code != PORTLESS_SERVICE.code());
+        }
         findings.extend(of_all_roles(&input, settings));
         // Without a patch, nothing is outside the quota.
         if !outcome.patch.is_empty() {
@@ -125,7 +139,9 @@ impl Preview {
             outcome.findings.retain(|finding| finding.code != QUOTA.code());
         }
         if outcome.rules.iter().any(|rule| rule.reason == Reason::PodOptedOut) {
-            findings.extend(lint_selected(&input, settings, |check| check == OPTED_OUT));
+            // The rules, which report captured traffic, do not run.
+            let is_selected = |check| check == OPTED_OUT || check == CAPTURED_TRAFFIC;
+            findings.extend(lint_selected(&input, settings, is_selected));
         }
         outcome.findings.extend(findings);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::finding::Severity;
 use crate::manifest::{Document, DocumentWarning};
 
 /// Definitions of the objects that decide about the pods of other documents.
@@ -39,7 +40,7 @@ impl Duplicates {
     pub(super) fn add(&mut self, document: &Document, kind: &str, namespace: &str, name: &str) {
         let namespace = if CLUSTER_KINDS.contains(&kind) { "" } else { namespace };
         let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
-        let (source, line, content) = (document.source.clone(), document.line, content(kind, &document.value));
+        let (source, line, content) = (document.source.clone(), document.object_line(), content(kind, &document.value));
         let replaced = self.last.insert(key, Definition { source, line, content });
         let Some(replaced) = replaced.filter(|replaced| replaced.content != content) else { return };
         if self.warnings.len() >= MAX_WARNINGS {
@@ -54,8 +55,9 @@ impl Duplicates {
         let warning = DocumentWarning {
             source: document.source.clone(),
             document: document.document,
-            line: document.line,
+            line: Some(document.object_line()),
             check: None,
+            severity: Severity::Warning,
             hides_pods: false,
             message,
         };

@@ -8,6 +8,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use crate::api_type::Decoder;
+use crate::finding::Severity;
 use crate::pod;
 use crate::step::Step;
 
@@ -32,6 +33,10 @@ pub struct InvalidField {
 
 /// Expected type of a quantity.
 pub(super) const QUANTITY: &str = "a quantity such as 8 or 4Gi";
+/// Expected type of labels, annotations and node selectors.
+const STRING: &str = "a string";
+/// Fields of a pod that map names to strings.
+const STRING_MAPS: [&str; 4] = ["labels", "annotations", "nodeSelector", "matchLabels"];
 /// Maximum number of fields. More only repeat the same mistake.
 pub(super) const MAX_FIELDS: usize = 10;
 
@@ -144,9 +149,23 @@ impl InvalidField {
         // `UnmarshalJSON` of a quantity reads null as 0 (kubernetes/apimachinery, `pkg/api/resource/quantity.go`).
         if self.expected == QUANTITY && self.found == "null" {
             format!("{self}; the apiserver reads it as 0")
+        } else if self.is_null_text() {
+            format!("{self}; the apiserver reads it as \"\" or drops it, and may reject it in server-side apply")
         } else {
             format!("the apiserver rejects the pod: {self}")
         }
+    }
+
+    /// Returns the severity of the problem: the apiserver accepts a null in a map of strings, except in some server-side applies.
+    pub(super) fn severity(&self) -> Severity {
+        if self.is_null_text() { Severity::Warning } else { Severity::Error }
+    }
+
+    /// Returns true for a null in a map of strings. Go decodes it as an empty string, in Pods and in kinds of Kubernetes. In those of a
+    /// `CustomResourceDefinition`, the apiserver drops it, but validates it before that in a server-side apply.
+    fn is_null_text(&self) -> bool {
+        let map = self.pointer.rsplit('/').nth(1).unwrap_or_default();
+        self.expected == STRING && self.found == "null" && STRING_MAPS.contains(&map)
     }
 }
 
@@ -210,6 +229,7 @@ mod tests {
 
     #[rstest]
     #[case::null_quantity(json!({"resources": {"limits": {"cpu": null}}}), "; the apiserver reads it as 0")]
+    #[case::null_in_a_list(json!({"command": [null]}), "the apiserver rejects the pod: ")]
     #[case::type_of_a_quantity(json!({"resources": {"limits": {"cpu": true}}}), "the apiserver rejects the pod: ")]
     #[case::another_type(json!({"image": 5}), "the apiserver rejects the pod: ")]
     fn the_problem_names_its_consequence(#[case] fields: Value, #[case] expected: &str) {

@@ -30,6 +30,8 @@ pub struct LivePod<'a> {
     pub pod: &'a Value,
     /// Latest time at which the opt-in label of the namespace may have been set; `None` if unknown.
     pub opted_in_since: Option<Timestamp>,
+    /// Reason why the apiserver calls no webhook of trainmesh now; `None` if it does, or if that is unknown.
+    pub webhook_absence: Option<&'a str>,
 }
 
 /// A namespace of a cluster.
@@ -54,7 +56,7 @@ impl Preview {
         let (outcome, trace) = match self.installation.pod_mode(pod, namespace, namespace_labels) {
             Err(exclusion) => {
                 let trace = WebhookTrace::new(WebhookResult::Excluded, Some(Reason::from(exclusion).text()));
-                (excluded(pod, exclusion, namespace_labels, &self.config.fabric.lint), trace)
+                (excluded(pod, exclusion, namespace_labels, &self.config.fabric), trace)
             }
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
@@ -95,9 +97,11 @@ impl Preview {
             changed: false,
             rules: outcome.rules,
             warnings,
+            notes: Vec::new(),
             rule_positions: Vec::new(),
             namespace_findings: Vec::new(),
             labels_assumed: false,
+            lacks_queue: false,
             invalid: Vec::new(),
             lint: outcome.findings,
             original: raw.clone(),
@@ -105,6 +109,7 @@ impl Preview {
             pod: raw.clone(),
             job: Arc::new(JobContext::default()),
             objects: Vec::new(),
+            cluster: None,
             quota: None,
             live: Some(trace),
         }
@@ -149,6 +154,11 @@ fn explain(live: &LivePod<'_>, recorded: &Recorded, snapshot: &Snapshot<'_>) -> 
 
 /// Returns the probable cause of a missed pod.
 fn cause(live: &LivePod<'_>) -> String {
+    if let Some(absence) = live.webhook_absence {
+        return format!(
+            "{absence}, so that no new pod is changed either: run trainmesh doctor, and then create the pod again"
+        );
+    }
     let created = live.pod.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
     let created = created.and_then(|created| created.parse::<Timestamp>().ok());
     match live.opted_in_since.zip(created) {

@@ -1,20 +1,25 @@
 //! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, the objects of dynamic
 //! resource allocation, Services, objects of Istio, and those that training jobs use.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::duplicates::Duplicates;
-use super::namespace_of;
+use super::{LiveWorkload, namespace_of, similar_namespace};
 use crate::dra::{ClaimFacts, ClaimObjects, GROUP};
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
+use crate::gang::WorkloadKey;
 use crate::lint::NamespaceObjects;
 use crate::manifest::{Document, DocumentWarning};
 use crate::mesh_objects::MeshObjects;
 use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
+
+/// Maximum number of other labels that an error names.
+const MAX_NAMED: usize = 8;
 
 /// Kinds that [`ManifestContext`] collects, `TrainJob`, which uses runtimes, and the image of etcd, whose pods any kind may create. Documents that do not contain
 /// any of these strings can be skipped.
@@ -61,6 +66,8 @@ pub struct ManifestContext {
     /// Those of a namespace without any.
     no_objects: NamespaceObjects,
     duplicates: Duplicates,
+    /// Workloads that exist in the cluster.
+    live_workloads: HashMap<WorkloadKey, LiveWorkload>,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
 }
@@ -83,6 +90,7 @@ impl ManifestContext {
             objects: BTreeMap::new(),
             no_objects: NamespaceObjects::default(),
             duplicates: Duplicates::default(),
+            live_workloads: HashMap::new(),
             extra_labels: BTreeMap::new(),
         }
     }
@@ -119,7 +127,7 @@ impl ManifestContext {
             }
             (Some(COMPUTE_DOMAIN_GROUP), Some("ComputeDomain")) => {
                 let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
-                let domain = ComputeDomain::parse(&document.value);
+                let domain = ComputeDomain::of(document);
                 if let Some(domain) = &domain {
                     self.claims.add_channel_template(&namespace, &domain.template);
                 }
@@ -127,7 +135,7 @@ impl ManifestContext {
             }
             (Some(GROUP), Some(_)) => self.claims.add(&document.value, namespace),
             _ => {
-                self.mesh.add(&document.value, namespace);
+                self.mesh.add_document(document, namespace);
                 let namespace = text("/metadata/namespace").unwrap_or(namespace);
                 self.objects.entry(namespace.to_owned()).or_default().add(document);
             }
@@ -169,6 +177,16 @@ impl ManifestContext {
     /// Sets the runtimes that are assumed for `TrainJobs` whose runtime has not been added.
     pub fn assume_runtimes(&mut self, stock: StockRuntimes) {
         self.runtimes.stock = stock;
+    }
+
+    /// Adds a workload that exists in the cluster.
+    pub fn add_live_workload(&mut self, key: WorkloadKey, workload: LiveWorkload) {
+        self.live_workloads.insert(key, workload);
+    }
+
+    /// Returns the workload of `key` if it exists in the cluster.
+    pub(super) fn live_workload(&self, key: &WorkloadKey) -> Option<&LiveWorkload> {
+        self.live_workloads.get(key)
     }
 
     /// Sets the labels of `namespace`, which replace those of the input.
@@ -248,6 +266,13 @@ impl ManifestContext {
         self.namespaces.get(namespace).filter(|_| self.override_labels.is_none()).map(Arc::as_ref)
     }
 
+    /// Returns the Namespace in the input of which `namespace` is probably a misspelling.
+    #[must_use]
+    pub fn similar_namespace(&self, namespace: &str) -> Option<&str> {
+        let mut names = self.namespaces.keys().map(String::as_str);
+        names.find(|name| similar_namespace::resembles(namespace, name)).filter(|_| self.override_labels.is_none())
+    }
+
     /// Returns true if the labels of `namespace` are not known but assumed.
     #[must_use]
     pub fn is_assumed(&self, namespace: &str) -> bool {
@@ -261,26 +286,40 @@ impl ManifestContext {
     }
 }
 
-/// Rejects a `Namespace` whose name is no string, or with invalid labels, because they affect every pod in it.
+/// Rejects a `Namespace` whose name is no string, or with invalid labels or annotations: the apiserver rejects it, and
+/// its labels affect every pod in it.
 pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
     if let Some(name) = namespace.pointer("/metadata/name").filter(|name| !name.is_string() && !name.is_null()) {
-        let expected = if name.is_object() || name.is_array() { "a string" } else { "a string; quote it" };
+        let expected = expected_string(name, &[]);
         return Err(RenderError::Invalid { path: "metadata.name".to_owned(), found: name.to_string(), expected });
     }
-    let expected = "a mapping of strings";
-    let scalar = "a string; quote it";
-    let invalid = |path: String, found: &Value| RenderError::Invalid { path, found: found.to_string(), expected };
-    match namespace.pointer("/metadata/labels") {
+    ["labels", "annotations"].into_iter().try_for_each(|map| validate_map(namespace, map))
+}
+
+/// Rejects a map in the metadata that is not one of strings.
+fn validate_map(namespace: &Value, map: &str) -> Result<(), RenderError> {
+    let invalid =
+        |path: String, found: &Value, expected| RenderError::Invalid { path, found: found.to_string(), expected };
+    match namespace.get("metadata").and_then(|metadata| metadata.get(map)) {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::Object(labels)) => match labels.iter().find(|(_, value)| !value.is_string()) {
-            None => Ok(()),
-            Some((key, value)) => {
-                let path = format!("metadata.labels[{key}]");
-                let expected = if value.is_object() || value.is_array() { "a string" } else { scalar };
-                Err(RenderError::Invalid { path, found: value.to_string(), expected })
-            }
-        },
-        Some(other) => Err(invalid("metadata.labels".to_owned(), other)),
+        Some(Value::Object(entries)) => {
+            let mut invalid_entries = entries.iter().filter(|(_, value)| !value.is_string() && !value.is_null());
+            let Some((key, value)) = invalid_entries.next() else { return Ok(()) };
+            let others: Vec<&str> = invalid_entries.map(|(key, _)| key.as_str()).collect();
+            Err(invalid(format!("metadata.{map}[{key}]"), value, expected_string(value, &others)))
+        }
+        Some(other) => Err(invalid(format!("metadata.{map}"), other, "a mapping of strings".into())),
+    }
+}
+
+/// Returns what is expected instead of `value`, and names the `others` of its map that are not strings either.
+fn expected_string(value: &Value, others: &[&str]) -> Cow<'static, str> {
+    let quote = if value.is_object() || value.is_array() { "a string" } else { "a string; quote it" };
+    let (named, omitted) = others.split_at(others.len().min(MAX_NAMED));
+    match (named, omitted) {
+        ([], _) => quote.into(),
+        (_, []) => format!("{quote}, and correct {}", named.join(", ")).into(),
+        _ => format!("{quote}, and correct {} and {} more", named.join(", "), omitted.len()).into(),
     }
 }
 

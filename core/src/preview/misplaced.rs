@@ -1,5 +1,7 @@
 //! Labels and annotations on a workload that have an effect on pods only: those of trainmesh, which also reads Namespaces, of
-//! Istio and of gang schedulers.
+//! Istio, of Kueue and of gang schedulers.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -11,7 +13,9 @@ use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
 use crate::manifest::{Document, DocumentWarning};
 use crate::own_keys::{Location, fabric_problem, misspelled_key, pod_map, problem};
+use crate::pod::Pod;
 use crate::step::Step;
+use crate::workload;
 
 /// A label or annotation outside the pod templates.
 struct Entry<'a> {
@@ -33,7 +37,7 @@ struct Template<'a> {
 
 /// Maximum number of entries that are compared with the pods.
 const MAX_ENTRIES: usize = 1_000;
-/// Maximum number of warnings. More only repeat the same mistake.
+/// Maximum number of warnings, without the one that counts the others. More only repeat the same mistake.
 const MAX_WARNINGS: usize = 20;
 
 /// Prefixes of the keys of Istio that affect pods.
@@ -60,7 +64,15 @@ pub(super) fn warnings(
     }
     let templates = templates(&document.value);
     let name = object_name(kind, namespace, super::name_of(document));
-    let without_effect = found.into_iter().filter(|entry| !entry.has_effect(&templates, reports));
+    let mut without_effect: Vec<Entry<'_>> =
+        found.into_iter().filter(|entry| !entry.has_effect(&templates, reports)).collect();
+    // The others must not hide those of trainmesh, which `preview --fail-on unknown` counts.
+    without_effect.sort_by_key(|entry| entry.check() != OWN_KEYS);
+    let omitted = without_effect.split_off(MAX_WARNINGS.min(without_effect.len()));
+    let more = omitted.first().map(|first| {
+        let message = format!("{name}: {} more labels and annotations have no effect here", omitted.len());
+        DocumentWarning::at(document, first.position(document), first.check().code(), message)
+    });
     let warning = |entry: Entry<'_>| {
         let (check, path, key) = (entry.check(), joined(&entry.path), entry.key);
         let message = match (misspelled_key(entry.location(), key), entry.problem_in_pods(fabric)) {
@@ -78,9 +90,9 @@ pub(super) fn warnings(
             }
         };
         let message = format!("{name}: {message}");
-        DocumentWarning::at(document, document.path_position(&format!("{path}[{key}]")), check.code(), message)
+        DocumentWarning::at(document, entry.position(document), check.code(), message)
     };
-    without_effect.take(MAX_WARNINGS).map(warning).collect()
+    without_effect.into_iter().map(warning).chain(more).collect()
 }
 
 /// Returns the kind, the namespace, if there is one, and the name of an object: `TrainJob team/llama`.
@@ -145,9 +157,10 @@ impl<'a> Template<'a> {
     }
 }
 
-/// Returns true if `key` is one of Istio or of a gang scheduler that has an effect on pods only.
+/// Returns true if `key` is one of Istio, Kueue or a gang scheduler that has an effect on pods only.
 fn is_foreign(key: &str) -> bool {
-    ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || key::OF_PODS.contains(&key)
+    let of_pods: [&[&str]; 2] = [&key::OF_PODS, &key::KUEUE_TOPOLOGY];
+    ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || of_pods.iter().any(|keys| keys.contains(&key))
 }
 
 impl<'a> Entry<'a> {
@@ -158,6 +171,11 @@ impl<'a> Entry<'a> {
     /// Returns where in pods the entry has an effect, or would have one.
     fn location(&self) -> Location {
         if self.pod_map() == "labels" { Location::PodLabel } else { Location::PodAnnotation }
+    }
+
+    /// Returns the file and line of the entry in `document`.
+    fn position(&self, document: &Document) -> (Arc<str>, u64) {
+        document.path_position(&format!("{}[{}]", joined(&self.path), self.key))
     }
 
     fn pod_map(&self) -> &'static str {
@@ -188,15 +206,20 @@ impl<'a> Entry<'a> {
         }
         let below = || templates.iter().filter(|template| template.path.starts_with(self.owner()));
         let is_whole = matches!(self.owner(), [] | [Step::Key("spec")]);
+        let has_entry = |report: &&PodReport| {
+            let metadata = report.original.get("metadata");
+            metadata.and_then(|metadata| metadata.get(self.map)?.get(self.key)) == Some(self.value)
+        };
+        let is_auxiliary = |report: &PodReport| {
+            workload::identify(Pod::new(&report.original)).is_some_and(workload::is_auxiliary_role)
+        };
         let expected = match below().count() {
             // The templates are in a runtime. A patch may change those of one role.
             0 if !is_whole => 1,
             0 => reports.len(),
+            // An operator may copy the entry to a pod of its own, which has no template, instead of one with a template.
+            _ if is_whole && reports.iter().filter(has_entry).any(is_auxiliary) => reports.len(),
             count => count.min(reports.len()),
-        };
-        let has_entry = |report: &&PodReport| {
-            let metadata = report.original.get("metadata");
-            metadata.and_then(|metadata| metadata.get(self.map)?.get(self.key)) == Some(self.value)
         };
         below().next().is_some() && below().all(|template| template.has(self))
             || reports.iter().filter(has_entry).count() >= expected.max(1)

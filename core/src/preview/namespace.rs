@@ -15,15 +15,17 @@ use crate::own_keys::Location;
 use crate::{keys, scope};
 
 /// Returns warnings about the labels and annotations of a Namespace that have no effect. Without them, only the pods of the Namespace,
-/// which are often in other files, would show the problem. `effective` are the labels of the namespace that apply.
+/// which are often in other files, would show the problem. `effective` are the labels of the namespace that apply, none of which has an
+/// effect if it `is_excluded`.
 pub(super) fn label_warnings(
     namespace: &Document,
     effective: &BTreeMap<String, String>,
     fabric: &Fabric,
+    is_excluded: bool,
 ) -> Vec<DocumentWarning> {
     let labels = labels_of(namespace, effective);
     let annotations = manifest_context::metadata_map(&namespace.value, "annotations");
-    let shown = reported(&labels, &annotations, fabric);
+    let shown = reported(&labels, &annotations, fabric, is_excluded);
     let warning = |finding: Finding| {
         let message = format!("Namespace {}: {}", super::name_of(namespace), finding.message);
         DocumentWarning::at(namespace, namespace.pointer_position(&finding.subject), finding.code, message)
@@ -35,19 +37,27 @@ pub(super) fn label_warnings(
 
 impl Preview {
     /// Sets the positions of findings about the labels of `namespace` to those of its Namespace in the input, if there is one, and removes
-    /// those that the warnings about it contain. Returns the removed ones.
+    /// those that the warnings about it, or about the labels of all namespaces, contain. Returns the removed ones.
     pub(super) fn locate_in_namespace(&self, namespace: &str, findings: &mut Vec<Finding>) -> Vec<Finding> {
         let is_of_namespace = |finding: &Finding| finding.subject == NAMESPACE_FIELD;
-        let Some(document) = self.context.namespace(namespace).filter(|_| findings.iter().any(is_of_namespace)) else {
+        if !findings.iter().any(is_of_namespace) {
             return Vec::new();
+        }
+        let document = self.context.namespace(namespace);
+        let labels = match (self.context.override_labels(), document) {
+            (Some(labels), _) => labels.clone(),
+            (None, Some(document)) => labels_of(document, self.context.labels(namespace)),
+            (None, None) => return Vec::new(),
         };
-        let labels = labels_of(document, self.context.labels(namespace));
-        let known: Vec<Finding> = reported(&labels, &BTreeMap::new(), &self.config.fabric).collect();
+        // The warnings about the labels of all namespaces do not depend on the namespace.
+        let is_excluded = self.context.override_labels().is_none() && self.installation.excludes(namespace);
+        let known: Vec<Finding> = reported(&labels, &BTreeMap::new(), &self.config.fabric, is_excluded).collect();
         let is_reported = |finding: &mut Finding| {
             let problem = finding.message.strip_prefix("namespace ").filter(|_| is_of_namespace(finding));
             problem.is_some_and(|problem| known.iter().any(|known| known.message == problem))
         };
         let removed: Vec<Finding> = findings.extract_if(.., is_reported).collect();
+        let Some(document) = document else { return removed };
         for finding in findings.iter_mut().filter(|finding| is_of_namespace(finding)) {
             let (source, line) = label_position(document, label_of(finding).unwrap_or_default());
             (finding.source, finding.line) = (Some(source.to_string()), Some(line));
@@ -94,9 +104,12 @@ fn labels_of(namespace: &Document, effective: &BTreeMap<String, String>) -> BTre
     labels
 }
 
-/// Returns a message about each of `labels`, those of all namespaces, that has no effect.
-pub(super) fn label_problems(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<String> {
-    reported(labels, &BTreeMap::new(), fabric).map(|finding| format!("{}: {}", finding.code, finding.message)).collect()
+/// Returns a warning about each of `labels`, those of all namespaces, that has no effect.
+pub(super) fn override_warnings(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<DocumentWarning> {
+    let warning =
+        |finding: Finding| DocumentWarning::about_namespace_labels(finding.code, finding.message.into_owned());
+    let annotations = BTreeMap::new();
+    reported(labels, &annotations, fabric, false).map(warning).collect()
 }
 
 /// Returns the findings of FP045 that are reported as warnings.
@@ -104,7 +117,8 @@ fn reported(
     labels: &BTreeMap<String, String>,
     annotations: &BTreeMap<String, String>,
     fabric: &Fabric,
+    is_excluded: bool,
 ) -> impl Iterator<Item = Finding> {
-    let findings = namespace_keys_without_effect(labels, annotations, fabric).into_iter();
+    let findings = namespace_keys_without_effect(labels, annotations, fabric, is_excluded).into_iter();
     findings.filter(|finding| finding.severity <= Severity::Warning)
 }

@@ -34,9 +34,8 @@ pub(super) fn warning(document: &Document, kind: &str, namespace: &str) -> Optio
         generic::MAX_TEMPLATES,
         generic::MAX_DEPTH
     );
-    let (source, line) = document.path_position(&first);
-    let index = if source == document.source { document.document } else { 0 };
-    Some(DocumentWarning { source, document: index, line, check: None, hides_pods: true, message })
+    let warning = DocumentWarning::at(document, document.path_position(&first), None, message);
+    Some(DocumentWarning { hides_pods: true, ..warning })
 }
 
 /// Returns the objects that may be of a kind that is not supported, with the starts of the paths of their fields.

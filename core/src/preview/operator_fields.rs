@@ -1,10 +1,13 @@
 //! Fields of the kinds of operators and of Istio, outside the specifications of pods, and texts with few values. Their version may
 //! have fields and values that are not listed, so that only a name that is similar to a listed one is a problem.
 
+mod other_level;
 mod table;
 mod types;
 
 pub(super) use types::require_types;
+
+use std::slice;
 
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -32,6 +35,8 @@ enum Shape {
     List(&'static Fields),
     /// Objects by keys that the user chooses.
     Map(&'static Fields),
+    /// Objects by keys of which these are known, whatever their case: the operator accepts others, too.
+    OpenMap(&'static Fields, &'static [&'static str]),
     /// Any text.
     Text,
     /// Texts by keys that the user chooses.
@@ -44,6 +49,8 @@ enum Shape {
     NumberOrText,
     /// A text with few values.
     OneOf(&'static [&'static str]),
+    /// A list of texts with few values.
+    SomeOf(&'static [&'static str]),
     /// A template of a Job of Kubernetes.
     JobTemplate,
     /// A template of a pod.
@@ -53,12 +60,18 @@ enum Shape {
 /// Name of the type whose fields are those of a pod.
 pub(super) const POD_SPEC: &str = "PodSpec";
 
+/// Returns true if the fields of `spec` of this kind are known.
+pub(super) fn has_table(api_version: &str, kind: &str) -> bool {
+    table::spec_of(api_version, kind).is_some()
+}
+
 /// Returns the fields of `spec` of a kind, and their values, that are similar to a known one, with their paths.
 pub(super) fn misspelled<'a>(api_version: &str, kind: &str, object: &'a Value) -> Vec<Found<'a>> {
     let Some(fields) = table::spec_of(api_version, kind) else { return Vec::new() };
     let mut found = Vec::new();
     if let Some(spec) = object.get("spec") {
         check_object(fields, spec, &mut vec![Step::Key("spec")], &mut found);
+        other_level::check(fields, spec, &mut found);
     }
     found.truncate(MAX_FOUND);
     found
@@ -89,8 +102,20 @@ fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>>, found: &
                 path.pop();
             }
         }
-        Shape::OneOf(known) => {
-            let unknown = value.as_str().filter(|text| !known.contains(text) && nearest(text, known).is_some());
+        Shape::OpenMap(fields, known) => {
+            for (key, value) in value.as_object().into_iter().flatten() {
+                path.push(Step::Key(key));
+                let is_known = known.iter().any(|name| name.eq_ignore_ascii_case(key));
+                if !is_known && nearest(key, known).is_some() {
+                    found.push((path.clone(), Problem::OperatorValue { value: key, known }));
+                }
+                check_object(fields, value, path, found);
+                path.pop();
+            }
+        }
+        Shape::OneOf(known) | Shape::SomeOf(known) => {
+            let texts = value.as_array().map_or(slice::from_ref(value), Vec::as_slice).iter().filter_map(Value::as_str);
+            let unknown = texts.filter(|text| !known.contains(text) && nearest(text, known).is_some());
             found.extend(unknown.map(|value| (path.clone(), Problem::OperatorValue { value, known })));
         }
         Shape::JobTemplate => check_api::<JobTemplateSpec>(value, path, found),

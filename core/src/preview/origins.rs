@@ -1,5 +1,7 @@
 //! Manifests that contain the fields of a pod: the document of its workload, and the runtime of a `TrainJob`.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{InvalidField, Preview, namespace_of, placeholders};
@@ -8,12 +10,14 @@ use crate::lint::NAMESPACE_FIELD;
 use crate::manifest::Document;
 use crate::workload::{RenderError, RuntimeReference};
 
-/// Position of an error: the document, and the line of its source.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorPosition<'a> {
-    /// Document that contains the field: that of the workload, or its runtime.
-    pub document: &'a Document,
-    /// Line of the source of the document.
+/// Position of an error: that of its field in the document of the workload, in its runtime, or in a kustomization.
+#[derive(Clone, Debug)]
+pub struct ErrorPosition {
+    /// File that contains the field.
+    pub source: Arc<str>,
+    /// Zero-based index of the document in the file.
+    pub document: usize,
+    /// Line of the file.
     pub line: u64,
 }
 
@@ -33,13 +37,12 @@ pub(super) struct PodOrigin<'a> {
 impl Preview {
     /// Returns the position of `error`, which `document` causes.
     #[must_use]
-    pub fn error_position<'a>(&'a self, document: &'a Document, error: &RenderError) -> ErrorPosition<'a> {
+    pub fn error_position(&self, document: &Document, error: &RenderError) -> ErrorPosition {
         let in_runtime = self.runtimes_of(document).find_map(|(reference, runtime)| {
             let path = runtime_path(error)?.strip_prefix(reference.name.as_str())?;
-            path.starts_with(['.', '[']).then(|| ErrorPosition { document: runtime, line: runtime.path_line(path) })
+            path.starts_with(['.', '[']).then(|| ErrorPosition::new(runtime, path))
         });
-        let line = || error.path().map_or(document.line, |path| document.path_line(path));
-        in_runtime.unwrap_or_else(|| ErrorPosition { document, line: line() })
+        in_runtime.unwrap_or_else(|| ErrorPosition::new(document, error.path()))
     }
 
     /// Fails if `document`, or a runtime in the input to which it refers, contains placeholders where a number or a name is
@@ -57,6 +60,16 @@ impl Preview {
             let runtime = self.context.runtimes().by_name.get(&reference)?;
             Some((reference, &**runtime))
         })
+    }
+}
+
+impl ErrorPosition {
+    /// Creates the position of the field at `path` of `document`, which may be in a kustomization.
+    fn new(document: &Document, path: &str) -> Self {
+        let (source, line) = document.path_position(path);
+        // A kustomization is a file with one document.
+        let index = if source == document.source { document.document } else { 0 };
+        Self { source, document: index, line }
     }
 }
 
@@ -98,13 +111,9 @@ impl PodOrigin<'_> {
 
 /// Returns the path of `error` in a runtime, which starts with the name of the runtime.
 fn runtime_path(error: &RenderError) -> Option<&str> {
-    let (RenderError::Missing(path)
-    | RenderError::Invalid { path, .. }
-    | RenderError::Placeholder { path, .. }
-    | RenderError::PlaceholderWithDefault { path, .. }
-    | RenderError::Unresolved { path, .. }) = error
-    else {
-        return None;
+    let path = match error {
+        RenderError::Missing(path) => path,
+        other => other.path(),
     };
     path.split_once("runtime ").map(|(_, path)| path)
 }

@@ -6,20 +6,25 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::causes::is_warning_of;
 use super::invalid_field::{has_null_quantity, invalid_fields};
 use super::invalid_quantity::invalid_quantities;
 use super::origins::{FieldPosition, PodOrigin};
-use super::{InvalidField, WebhookTrace};
+use super::{ClusterState, InvalidField, WebhookTrace};
 use crate::accounting::JobAccount;
 use crate::finding::Finding;
 use crate::lint::{JobContext, is_of_findings};
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict};
+use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict, is_note};
 use crate::workload::{AssumedRuntime, RolePod};
+
+/// Start of the warning of the rule `gang` about each pod of a workload without a queue of Kueue.
+const QUEUE_WARNING: &str = "gang kueue: ";
 
 /// Preview of the pods of a role.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, most of which are fields of the JSON output")]
 pub struct PodReport {
     /// File that contains the manifest; `stdin` for standard input.
     pub source: String,
@@ -27,7 +32,7 @@ pub struct PodReport {
     pub document: usize,
     /// Index in a `List`.
     pub item: Option<usize>,
-    /// Line of the source at which the document starts; `None` if the manifest is not from a file.
+    /// Line of the source at which the object starts; `None` if the manifest is not from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// `apiVersion` of the manifest.
@@ -48,15 +53,21 @@ pub struct PodReport {
     /// True if the labels of the namespace are not known but assumed.
     #[serde(skip)]
     pub labels_assumed: bool,
+    /// True if a warning about the workload reports that it names no queue of Kueue.
+    #[serde(skip)]
+    pub lacks_queue: bool,
     /// True if the patch is not empty.
     pub changed: bool,
     /// Outcomes of the rules.
     pub rules: Vec<RuleOutcome>,
-    /// Positions of the fields of refused rules.
+    /// Positions of the fields of rules that are refused or have a warning.
     #[serde(skip)]
     pub rule_positions: Vec<(RuleId, FieldPosition)>,
     /// Warnings that the webhook would return.
     pub warnings: Vec<String>,
+    /// Those of the warnings that are only notes, because no manifest can prevent them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Fields of `original` that do not decode, or contain an invalid quantity.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_text")]
     pub invalid: Vec<InvalidField>,
@@ -83,6 +94,9 @@ pub struct PodReport {
     pub job: Arc<JobContext>,
     /// Objects that the controller would create for the workload.
     pub objects: Vec<Value>,
+    /// State of the workload in the cluster, in its first report, if it exists there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterState>,
     /// Requests of the workload compared with quotas, in its first report, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<JobAccount>,
@@ -119,14 +133,19 @@ impl PodReport {
                 rule.field = Some(first.pointer.clone());
             }
         }
-        let refused = rules.iter().filter(|rule| rule.outcome == Verdict::Refused);
+        // The fields of other rules may be those that the patch adds.
+        let has_own_field = |rule: &RuleOutcome| {
+            rule.field.as_deref().is_some_and(|field| role.pod.pointer(field).is_some())
+                && outcome.warnings.iter().any(|warning| is_warning_of(rule.rule, warning))
+        };
+        let located = rules.iter().filter(|rule| rule.outcome == Verdict::Refused || has_own_field(rule));
         let rule_positions =
-            refused.filter_map(|rule| Some((rule.rule, origin.position(rule.field.as_deref()?)))).collect();
+            located.filter_map(|rule| Some((rule.rule, origin.position(rule.field.as_deref()?)))).collect();
         Self {
             source: document.source.to_string(),
             document: document.document,
             item: document.item,
-            line: Some(document.line),
+            line: Some(document.object_line()),
             api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
             kind: kind.to_owned(),
             namespace: namespace.to_owned(),
@@ -137,9 +156,11 @@ impl PodReport {
             assumed_runtime: role.assumed_runtime,
             runtime: role.runtime,
             labels_assumed: false,
+            lacks_queue: false,
             changed: !outcome.patch.is_empty(),
             rules,
             rule_positions,
+            notes: outcome.warnings.iter().filter(|warning| is_note(warning)).cloned().collect(),
             warnings: outcome.warnings,
             invalid,
             lint: findings,
@@ -149,17 +170,21 @@ impl PodReport {
             pod,
             job,
             objects: Vec::new(),
+            cluster: None,
             quota: None,
             live: None,
         }
     }
 
-    /// Returns true if `warning` is one about the findings, which are reported with their lines.
+    /// Returns true if `warning` is one about the findings, which are reported with their lines, or repeats that about the workload.
     pub(crate) fn has_finding(&self, warning: &str) -> bool {
+        if self.lacks_queue && warning.starts_with(QUEUE_WARNING) {
+            return true;
+        }
         [&self.lint, &self.namespace_findings].into_iter().any(|findings| is_of_findings(warning, findings))
     }
 
-    /// Returns the file and line of the field that refused rule `rule` is about, if they are not those of the workload.
+    /// Returns the file and line of the field that `rule`, refused or with a warning, is about, if they are not those of the workload.
     pub(crate) fn rule_position(&self, rule: RuleId) -> (Option<&str>, Option<u64>) {
         let found = self.rule_positions.iter().find(|(refused, _)| *refused == rule);
         found.map_or((None, None), |(_, (source, line))| (source.as_deref(), *line))

@@ -39,6 +39,6 @@ impl Preview {
 }
 
 fn role_pods(report: &PodReport) -> RolePods<'_> {
-    let PodReport { role, replicas, original, pod, .. } = report;
-    RolePods { name: role, replicas: *replicas, original: Pod::new(original), patched: Pod::new(pod) }
+    let PodReport { role, replicas, original, pod, rules, .. } = report;
+    RolePods { name: role, replicas: *replicas, original: Pod::new(original), patched: Pod::new(pod), rules }
 }

@@ -1,22 +1,28 @@
 //! Fields of a workload, outside the specifications of its pods, that the apiserver drops, and values that it rejects; also those of
-//! Services and objects of Istio, which checks read. Those of the pods are reported by FP049 for each pod.
+//! Services, resource claims and objects of Istio, which checks read. Those of the pods are reported by FP049 for each pod.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{ReplicationController, Service};
+use k8s_openapi::api::resource::{v1, v1beta1, v1beta2};
 use serde_json::Value;
 
-use super::metadata_values;
 use super::operator_fields::{POD_SPEC, misspelled};
+use super::{components, metadata_values, object_fields};
 use crate::config::LintSettings;
+use crate::finding::Severity;
+use crate::json;
 use crate::known_fields::{Found, Problem, unknown_fields_except};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
 use crate::step::Step;
-use crate::workload::{self, StockRuntimes, dropped_fields};
+use crate::workload::{self, CLUSTER_RUNTIME, StockRuntimes, dropped_fields};
 
 /// Finds the unknown fields of a value, except those of a type.
 type Search = for<'a> fn(&'a Value, &'static str) -> Vec<Found<'a>>;
+
+/// Path of a field, a message that starts with it, and the severity.
+type PathProblem = (String, String, Severity);
 
 /// Kind whose fields depend on the version of its operator.
 const TRAIN_JOB: &str = "TrainJob";
@@ -32,35 +38,58 @@ pub(super) fn warnings(
     if !settings.warns(UNKNOWN_FIELDS) {
         return Vec::new();
     }
-    let value = &document.value;
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let search = search_of(api_version, kind);
-    let mut messages: Vec<(String, String)> = match search {
-        Some(search) => describe(&search(value, POD_SPEC)),
-        None if kind == TRAIN_JOB && workload::find(api_version, kind).is_some() => dropped_fields(value, stock),
-        None => describe(&misspelled(api_version, kind, value)),
-    };
-    if search.is_some() || kind != "Pod" && workload::find(api_version, kind).is_some() {
-        // Operators may drop the metadata of their templates.
-        messages.extend(metadata_values::messages(value, search.is_some()));
+    let (kind, name) = (json::text(&document.value, "kind").unwrap_or_default(), super::name_of(document));
+    let is_global = ["Namespace", CLUSTER_RUNTIME].contains(&kind);
+    let name = if is_global { name.to_owned() } else { format!("{namespace}/{name}") };
+    let mut warnings = Vec::new();
+    for (path, object) in components::objects(&document.value) {
+        let dot = if path.is_empty() { "" } else { "." };
+        let found = problems(object, stock).into_iter().map(|(field, message, severity)| {
+            let position = document.path_position(&format!("{path}{dot}{}", field.trim_start_matches('.')));
+            let message = format!("{kind} {name}: {path}{dot}{message}");
+            DocumentWarning::at(document, position, UNKNOWN_FIELDS.code(), message).with_severity(severity)
+        });
+        warnings.extend(found);
     }
-    let name = super::name_of(document);
-    let warning = |(path, message): (String, String)| {
-        let message = format!("{kind} {namespace}/{name}: {message}");
-        DocumentWarning::at(document, document.path_position(&path), UNKNOWN_FIELDS.code(), message)
-    };
-    messages.into_iter().map(warning).collect()
+    warnings
 }
 
-/// Returns the path of each problem, and a message that starts with it.
-fn describe(found: &[Found<'_>]) -> Vec<(String, String)> {
+/// Returns the paths of the fields and values of `object`, a manifest, that are problems, each with a message that starts with it.
+fn problems(object: &Value, stock: StockRuntimes) -> Vec<PathProblem> {
+    let text = |key: &str| json::text(object, key).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let search = search_of(api_version, kind);
+    let mut messages: Vec<PathProblem> = match search {
+        Some(search) => describe(&search(object, POD_SPEC)),
+        None if kind == TRAIN_JOB && workload::find(api_version, kind).is_some() => {
+            with_severity(dropped_fields(object, stock), Severity::Warning).collect()
+        }
+        None => describe(&misspelled(api_version, kind, object)),
+    };
+    if search.is_none() {
+        messages.extend(describe(&object_fields::unknown(api_version, kind, object)));
+    }
+    if search.is_some() || kind != "Pod" && workload::find(api_version, kind).is_some() {
+        // Operators may drop the metadata of their templates.
+        messages.extend(with_severity(metadata_values::messages(object, search.is_some()), Severity::Error));
+    }
+    messages
+}
+
+/// Adds `severity` to each path with its message.
+fn with_severity(found: Vec<(String, String)>, severity: Severity) -> impl Iterator<Item = PathProblem> {
+    found.into_iter().map(move |(path, message)| (path, message, severity))
+}
+
+/// Returns the path of each problem, a message that starts with it, and its severity: what the apiserver rejects is an error.
+fn describe(found: &[Found<'_>]) -> Vec<PathProblem> {
     let messages = found.iter().map(|(path, problem)| {
         let path: String = path.iter().map(Step::to_string).collect();
-        let consequence = if matches!(problem, Problem::Field { .. }) { " has no effect" } else { "" };
+        let consequence = if problem.is_field() { " has no effect" } else { "" };
         let field = path.trim_start_matches('.');
         let message = format!("{field}{consequence}: {}", unknown_field_message(problem));
-        (path, message)
+        let is_rejected = matches!(problem, Problem::Value { .. });
+        (path, message, if is_rejected { Severity::Error } else { Severity::Warning })
     });
     messages.collect()
 }
@@ -76,6 +105,12 @@ fn search_of(api_version: &str, kind: &str) -> Option<Search> {
         ("apps/v1", "DaemonSet") => unknown_fields_except::<DaemonSet>,
         ("v1", "ReplicationController") => unknown_fields_except::<ReplicationController>,
         ("v1", "Service") => unknown_fields_except::<Service>,
+        ("resource.k8s.io/v1", "ResourceClaim") => unknown_fields_except::<v1::ResourceClaim>,
+        ("resource.k8s.io/v1", "ResourceClaimTemplate") => unknown_fields_except::<v1::ResourceClaimTemplate>,
+        ("resource.k8s.io/v1beta2", "ResourceClaim") => unknown_fields_except::<v1beta2::ResourceClaim>,
+        ("resource.k8s.io/v1beta2", "ResourceClaimTemplate") => unknown_fields_except::<v1beta2::ResourceClaimTemplate>,
+        ("resource.k8s.io/v1beta1", "ResourceClaim") => unknown_fields_except::<v1beta1::ResourceClaim>,
+        ("resource.k8s.io/v1beta1", "ResourceClaimTemplate") => unknown_fields_except::<v1beta1::ResourceClaimTemplate>,
         _ => return None,
     })
 }

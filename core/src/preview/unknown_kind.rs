@@ -5,7 +5,9 @@ use serde_json::Value;
 use super::operator_fields::require_types;
 use super::requests::{self, Request};
 use super::walk::has_pod_template;
-use super::{CONTEXT_KINDS, DocumentPreview, Preview, manifest_context, namespace, namespace_of, placeholders};
+use super::{
+    CONTEXT_KINDS, DocumentPreview, Preview, manifest_context, namespace, namespace_of, placeholders, severities,
+};
 use crate::gang::object::GroupApi;
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
@@ -35,7 +37,9 @@ impl Preview {
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;
             let effective = self.context.labels(super::name_of(document));
-            return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, effective, &self.config.fabric)));
+            let is_excluded = self.installation.excludes(super::name_of(document));
+            let warnings = namespace::label_warnings(document, effective, &self.config.fabric, is_excluded);
+            return Ok(DocumentPreview::Namespace(severities::configured(warnings, &self.config.fabric.lint)));
         }
         if RuntimeReference::from_runtime(&document.value, &self.namespace).is_some() {
             placeholders::reject([(String::new(), &document.value)])?;
@@ -72,8 +76,12 @@ impl Preview {
             )));
         }
         if RENDERED.contains(&(group, kind)) {
+            let how = match kind {
+                "Kustomization" => "check its path with -k",
+                _ => "render them first, for example with helm template",
+            };
             return Ok(DocumentPreview::Unrendered(format!(
-                "{kind}: the manifests that it installs are not in the input: render them first, for example with helm template"
+                "{kind}: the manifests that it installs are not in the input: {how}"
             )));
         }
         let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);

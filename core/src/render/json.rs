@@ -102,13 +102,14 @@ pub fn error_to_json(error: &DocumentError) -> Value {
     json!({"source": **source, "document": document, "line": line, "message": message})
 }
 
-/// Returns a warning about a document as JSON. Only those of a lint check have an `id`.
+/// Returns a warning about a document as JSON. Only those of a lint check have an `id` and a `severity`.
 #[must_use]
 pub fn warning_to_json(warning: &DocumentWarning) -> Value {
-    let DocumentWarning { source, document, line, check, hides_pods: _, message } = warning;
+    let DocumentWarning { source, document, line, check, severity, hides_pods: _, message } = warning;
     let mut json = json!({"source": **source, "document": document, "line": line, "message": message});
     if let Some(check) = check {
         json["id"] = json!(check);
+        json["severity"] = json!(severity);
     }
     json
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Closing, Layout, TextOptions, style};
 use crate::finding::Finding;
 use crate::lint;
-use crate::mutate::{RuleOutcome, Verdict, is_consequence};
-use crate::preview::PodReport;
+use crate::mutate::{RuleOutcome, Verdict, is_note};
+use crate::preview::{ClusterState, LiveGroup, LiveWorkload, PodReport, workload_state};
 use crate::printable::Printable;
 use crate::workload::SOLE_ROLE;
 
@@ -63,17 +63,47 @@ fn heading(roles: &[PodReport]) -> Option<String> {
 /// Writes the objects that the controller creates for the workload of `roles`.
 pub(super) fn write_objects(out: &mut impl Write, roles: &[PodReport], layout: Layout) -> io::Result<()> {
     let heading = style::HEADING;
+    let state = roles.iter().find_map(|role| role.cluster.as_ref());
+    for (namespace, state) in roles.iter().filter_map(|role| Some((&role.namespace, role.cluster.as_ref()?))) {
+        for line in existing(namespace, state) {
+            let text = layout.wrap(&Printable(line).to_string(), 10, INDENT);
+            writeln!(out, "  {heading}exists{heading:#} {text}")?;
+        }
+    }
+    let exists = |name: &str| state.is_some_and(|state| state.pod_groups.iter().any(|group| group.name == name));
     for object in roles.iter().flat_map(|role| &role.objects) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let minimum = ["/spec/minMember", "/spec/schedulingPolicy/gang/minCount"];
         let minimum = minimum.iter().find_map(|pointer| object.pointer(pointer)?.as_u64()).unwrap_or_default();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
         let (kind, api) = (text("/kind"), text("/apiVersion"));
+        if exists(name) {
+            continue;
+        }
         let text = format!("{kind} {namespace}/{name} ({api}), minimum {minimum}");
         let text = layout.wrap(&Printable(text).to_string(), 11, INDENT);
         writeln!(out, "  {heading}creates{heading:#} {text}")?;
     }
     Ok(())
+}
+
+/// Returns a line about the workload in the cluster, and about each `PodGroup`.
+fn existing(namespace: &str, state: &ClusterState) -> Vec<String> {
+    let LiveWorkload { kind, name, uid, restarts, state: activity, pods } = &state.workload;
+    let count = pods.map(|pods| format!(", {pods} {}", if pods == 1 { "pod" } else { "pods" }));
+    let restarts =
+        (*restarts > 0).then(|| format!(", {restarts} {}", if *restarts == 1 { "restart" } else { "restarts" }));
+    let (count, restarts) = (count.unwrap_or_default(), restarts.unwrap_or_default());
+    let workload = format!("{kind} {namespace}/{name}, {}{count}{restarts}, UID {uid}", workload_state(*activity));
+    let groups = state.pod_groups.iter().map(|group| {
+        let LiveGroup { api_version, name, managed, deleting, minimum, owner } = group;
+        let minimum = minimum.map_or_else(|| "no minimum".to_owned(), |minimum| format!("minimum {minimum}"));
+        let owner = owner.as_ref().map(|owner| format!(", of {owner}")).unwrap_or_default();
+        let deleting = if *deleting { ", being deleted" } else { "" };
+        let foreign = if *managed { "" } else { ": not created by trainmesh, which never changes it" };
+        format!("PodGroup {namespace}/{name} ({api_version}), {minimum}{owner}{deleting}{foreign}")
+    });
+    std::iter::once(workload).chain(groups).collect()
 }
 
 /// Writes the file, the lines and the field of a refusal by `rule`, which all `roles` have; nothing for a pod without a manifest.
@@ -113,7 +143,7 @@ pub(super) fn write_warnings(
     }
     for warning in report.warnings.iter().filter(|warning| !report.has_finding(warning)) {
         let text = Printable(warning).to_string();
-        if is_consequence(warning) {
+        if is_note(warning) {
             writeln!(out, "  note {}", layout.wrap(&text, 7, INDENT))?;
         } else {
             writeln!(out, "  {warning_style}warning{warning_style:#} {}", layout.wrap(&text, 10, INDENT))?;

@@ -145,6 +145,8 @@ codes! {
         NoAccelerator => "no container requests an accelerator that the fabric profile matches",
         /// A claim, template or class does not exist yet, or a claim allows several numbers of devices.
         AcceleratorsUnknown => "the number of accelerators that the pod's claims provide is unknown",
+        /// Used only for a manifest: the node labels of a `ResourceFlavor` of Kueue may supply the instance type.
+        InstanceTypeUnknown => "the fabric profile depends on the instance type, which the queue of the job may supply",
         /// The pod is below `minGpus` or `fullNodeGpus` of the profile.
         TooFewAccelerators => "the fabric profile requires more accelerators",
         /// The user's settings and the profile exclude each other.
@@ -176,6 +178,8 @@ codes! {
         StartsAlone => "no other pod of the job starts at the same time",
         /// The kind does not declare its sizes.
         GangKindUnknown => "the number of pods that start together is not known for this kind",
+        /// The mode was selected while the job was running, or the first pods could not get keys.
+        GangOfSiblings => "pods of the job that start with this one run, or ran in the last 30 seconds, without keys of a gang",
         /// The workload cannot be read, or does not contain the role of the pod.
         GangSizeUnknown => "the number of pods that start together is unknown",
         /// The operator creates some pods only after others have a node.
@@ -192,10 +196,12 @@ codes! {
         NotGroupedByKai => "KAI-Scheduler does not group the pods of this kind",
         /// The mode is `yunikorn`.
         GangQueueUnknown => "the pod names no queue of YuniKorn",
-        /// The mode needs objects of an API that the cluster does not serve.
-        GangApiMissing => "the cluster does not serve the PodGroups of this mode",
+        /// The mode needs objects of an API that the controller does not announce.
+        GangApiMissing => "the cluster does not serve the PodGroups of this mode, or denies them to the controller",
         /// The object does not exist, and the controller's Lease is not fresh.
-        GangControllerMissing => "no controller runs that creates the PodGroup",
+        GangControllerMissing => "no controller runs that can create the PodGroup",
+        /// The apiserver denied the controller's writes, although it has the permission.
+        GangObjectDenied => "a quota or policy of the namespace denies the PodGroup",
 
         /// The variable was added.
         CheckpointIntervalSet => "the interval between checkpoints is in the environment of the main containers",
@@ -220,8 +226,8 @@ codes! {
         HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",
         /// The label `trainmesh.dev/managed` was written, but the controller cannot terminate every sidecar.
         SidecarNotTerminated => "the controller cannot terminate every sidecar: the pod completes only after all have exited",
-        /// Nothing is terminated, not even the proxy.
-        PayloadUnknown => "trainmesh.dev/payload-containers names a container that the pod does not have: nothing will be terminated",
+        /// It is too long, or names something else than application containers without the proxy. Nothing is terminated.
+        PayloadUnknown => "trainmesh.dev/payload-containers does not match the pod: nothing will be terminated",
         /// The pod already has the label.
         ManagedAlready => "the pod is already labeled trainmesh.dev/managed",
         /// The pod runs only its main containers and istio-proxy.

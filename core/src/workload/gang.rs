@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 mod shape;
+mod template;
 
 pub use shape::{GangRole, GangShape, PLACEMENT_FIELDS, placement};
+pub use template::GangTemplate;
 
 use super::{Manifest, PodIdentity, RenderError, WorkloadKind};
 use crate::pod::{Container, ContainerKind, Pod};
@@ -26,6 +28,8 @@ pub struct GangTraits {
     pub size_sources: &'static [SizeSource],
     /// Ports on which the pods communicate with each other.
     pub member_ports: &'static [MemberPort],
+    /// Returns the ports of the operator's Service on which a pod listens although it declares none of them.
+    pub service_ports: fn(Pod<'_>) -> &'static [u16],
     /// True if the operator creates a headless Service without ports for the pods.
     pub portless_service: bool,
     /// Roles, as in the operator's labels, that prepare, launch or evaluate the collective work without taking part in
@@ -101,6 +105,7 @@ impl GangTraits {
         id: |_, _| None,
         size_sources: &[],
         member_ports: &[],
+        service_ports: |_| &[],
         portless_service: false,
         auxiliary_roles: &[],
         ssh_roles: &[],

@@ -10,7 +10,7 @@ mod elasticjob;
 mod hyperpodpytorchjob;
 mod jaxjob;
 mod job;
-mod jobset;
+pub(super) mod jobset;
 mod leaderworkerset;
 mod mpi;
 mod mpijob_v1;

@@ -4,6 +4,8 @@ use super::read_kinds::{READ_GROUPS, READ_KINDS, ReadKind};
 use super::{KINDS, RenderError, WorkloadKind, find_other_version};
 use crate::hint::nearest;
 
+/// Field with the group and version of an object.
+const API_VERSION: &str = "apiVersion";
 /// API groups of Kubernetes that contain workload kinds, with all their kinds (k8s-openapi, Kubernetes 1.36).
 const GROUPS: [(&str, &[&str]); 3] = [
     ("apps", &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"]),
@@ -43,25 +45,29 @@ const ALIASES: [(&str, &str, &str); 2] =
 /// supported or read.
 pub(crate) fn misnamed(api_version: &str, kind: &str) -> Option<RenderError> {
     let found = format!("{api_version} {kind}");
+    let version_path = || API_VERSION.to_owned();
     if let Some(known) = find_other_version(api_version, kind) {
-        return Some(RenderError::Version { found, supported: known.name() });
+        let path = if kind == known.kind { version_path() } else { "kind".to_owned() };
+        return Some(RenderError::Version { path, found, supported: known.name() });
     }
     if let Some(near) = nearest_kind(api_version, kind) {
-        return Some(RenderError::Kind { found, near: near.to_owned() });
+        return Some(RenderError::Kind { path: "kind".to_owned(), found, near: near.to_owned() });
     }
     if let Some(known) = kind_of_similar_group(api_version, kind) {
-        return Some(RenderError::Kind { found, near: known.name() });
+        let path = if kind == known.kind { version_path() } else { "kind".to_owned() };
+        return Some(RenderError::Kind { path, found, near: known.name() });
     }
     let known: Vec<&ReadKind> = READ_KINDS.iter().filter(|known| known.kind == kind).collect();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if let Some(own) = known.iter().find(|known| known.group == group) {
-        return own.lacks_version(version).then(|| RenderError::Version { found, supported: own.name() });
+        let error = || RenderError::Version { path: version_path(), found, supported: own.name() };
+        return own.lacks_version(version).then(error);
     }
     let groups: Vec<&str> = known.iter().filter(|known| !known.has_namesakes).map(|known| known.group).collect();
     let near = similar_group(group, &groups)
         .or_else(|| groups.first().copied().filter(|_| is_group_of_kubernetes(api_version)));
     let near = known.into_iter().find(|known| Some(known.group) == near)?;
-    Some(RenderError::Kind { found, near: near.name() })
+    Some(RenderError::Kind { path: version_path(), found, near: near.name() })
 }
 
 /// Returns the kind that a misspelled `kind` of the same API group probably means. Returns `None` if the kind exists, or may

@@ -21,6 +21,8 @@ use trainmesh_core::manifest::{Document, DocumentError};
 const DEFAULT_NAMESPACE: &str = "default";
 /// End of the error about a document that is no object, such as a table of kubectl.
 const NO_OBJECT: &str = "found a string";
+/// End of the error about an alias whose anchor is in another item of a list, as after a conversion by a YAML library.
+const UNKNOWN_ANCHOR: &str = "found unknown anchor";
 /// Path of standard input.
 const STDIN: &str = "-";
 /// Time after the newest time in a dump within which it is probably written, if something happens in the cluster.
@@ -172,6 +174,9 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
         }
         anyhow::Ok(())
     })?;
+    if !errors.is_empty() {
+        snapshot.mark_incomplete();
+    }
     let repeats = snapshot.repeats();
     if repeats > 0 {
         let (noun, verb) = if repeats == 1 { ("object", "is") } else { ("objects", "are") };
@@ -196,6 +201,9 @@ fn hint(error: &DocumentError) -> Option<&'static str> {
     let path = Path::new(&*error.source);
     if path.extension().is_some() && !has_extension(path) {
         return Some("a log has to be named *.log, and a dump needs -o yaml or -o json of kubectl get");
+    }
+    if error.message.ends_with(UNKNOWN_ANCHOR) {
+        return Some("the items of a list share no anchors, which kubectl does not write: convert the dump to JSON");
     }
     error.message.ends_with(NO_OBJECT).then_some("write the dump with -o yaml or -o json of kubectl get")
 }

@@ -6,7 +6,7 @@ use kube::Client;
 
 use super::Arguments;
 use super::scope::ScopeArguments;
-use crate::cli::live::{configuration_or_embedded, describe_error, no_pods, runtime};
+use crate::cli::live::{configuration_or_assumed, describe_error, no_pods, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
 use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot, read_workloads};
@@ -28,6 +28,8 @@ pub(super) struct Subject<'a> {
 pub(super) struct LiveReport {
     pub(super) report: DiagnosisReport,
     pub(super) notes: Vec<String>,
+    /// Notes about requests that failed, so that findings may be missing.
+    pub(super) failures: Vec<String>,
     /// True if logs were requested, and none could be read, which a note reports.
     pub(super) lacks_logs: bool,
 }
@@ -38,6 +40,8 @@ struct Connection {
     /// Namespace; `None` for all.
     namespace: Option<String>,
     settings: Termination,
+    /// True if the settings could not be read for a while, so that the usual ones count.
+    is_assumed: bool,
 }
 
 /// Objects of a cluster at a time of the apiserver.
@@ -45,33 +49,39 @@ struct Reading {
     snapshot: ClusterSnapshot,
     now: Timestamp,
     notes: Vec<String>,
+    failures: Vec<String>,
 }
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
-/// The second value is true if logs were requested, and none could be read.
+/// The second value is true if the report is incomplete: a request failed, or logs were requested, and none could be read.
 pub(super) fn diagnose_cluster(
     arguments: &Arguments,
     target: Option<Target>,
 ) -> anyhow::Result<(DiagnosisReport, bool)> {
     runtime()?.block_on(describe_error(arguments.scope.context.as_deref(), async {
         let subject = Subject::connect(arguments, target).await?;
-        let LiveReport { report, notes, lacks_logs } = subject.diagnose().await?;
+        let LiveReport { report, notes, failures, lacks_logs } = subject.diagnose().await?;
         print_notes(&notes);
-        Ok((report, lacks_logs))
+        print_notes(&failures);
+        let is_incomplete = lacks_logs || !failures.is_empty() || subject.has_assumed_settings();
+        Ok((report, is_incomplete))
     }))
 }
 
-/// Lists the workloads that use accelerators.
-pub(in crate::cli) fn list_cluster(scope: &ScopeArguments) -> anyhow::Result<Inventory> {
+/// Lists the workloads that use accelerators. The second value is true if a request failed.
+pub(in crate::cli) fn list_cluster(scope: &ScopeArguments) -> anyhow::Result<(Inventory, bool)> {
     runtime()?.block_on(describe_error(scope.context.as_deref(), async {
         let connection = Connection::open(scope).await?;
         let client = &connection.client;
         let now = clock::now(client).await?;
         let reading = read_workloads(client, connection.namespace.as_deref(), connection.settings.clone());
         let read = with_status("reading the cluster", Box::pin(reading)).await?;
-        let Reading { snapshot, now, notes } = connection.reading(read, now);
+        let Reading { snapshot, now, notes, failures } = connection.reading(read, now);
         print_notes(&notes);
-        Ok(inventory(&snapshot, &Selection { target: None, namespace: connection.namespace }, now))
+        print_notes(&failures);
+        let is_incomplete = !failures.is_empty() || connection.is_assumed;
+        let selection = Selection { target: None, namespace: connection.namespace };
+        Ok((inventory(&snapshot, &selection, now), is_incomplete))
     }))
 }
 
@@ -82,9 +92,14 @@ impl<'a> Subject<'a> {
         Ok(Self { arguments, connection, selection })
     }
 
+    /// Returns true if the settings of the installation could not be read, so that the usual ones count.
+    pub(super) fn has_assumed_settings(&self) -> bool {
+        self.connection.is_assumed
+    }
+
     pub(super) async fn diagnose(&self) -> anyhow::Result<LiveReport> {
         let Self { arguments, connection, selection } = self;
-        let Reading { mut snapshot, now, mut notes } = connection.read().await?;
+        let Reading { mut snapshot, now, mut notes, failures } = connection.read().await?;
         let cluster = (&connection.client, arguments.scope.context.as_deref());
         let mut lacks_logs = false;
         if arguments.logs {
@@ -93,7 +108,7 @@ impl<'a> Subject<'a> {
         if arguments.ras {
             add_ras(cluster, &mut snapshot, selection, now, &mut notes).await;
         }
-        Ok(LiveReport { report: diagnose(&snapshot, selection, now), notes, lacks_logs })
+        Ok(LiveReport { report: diagnose(&snapshot, selection, now), notes, failures, lacks_logs })
     }
 }
 
@@ -103,13 +118,13 @@ impl Connection {
         let client = client::connect(None, context.as_deref()).await?;
         let default = || client.default_namespace().to_owned();
         let namespace = (!all_namespaces).then(|| namespace.clone().unwrap_or_else(default));
-        let installation = installation.discover(&client, context.as_deref()).await?;
-        let settings = configuration_or_embedded(&client, context.as_deref(), &installation).await?.termination;
-        Ok(Self { client, namespace, settings })
+        let (configuration, is_assumed) =
+            configuration_or_assumed(&client, context.as_deref(), installation, false).await?;
+        Ok(Self { client, namespace, settings: configuration.termination, is_assumed })
     }
 
     async fn read(&self) -> anyhow::Result<Reading> {
-        let Self { client, namespace, settings } = self;
+        let Self { client, namespace, settings, is_assumed: _ } = self;
         // Read first: later objects are newer than it, never older.
         let now = clock::now(client).await?;
         let reading = read_snapshot(client, namespace.as_deref(), settings.clone());
@@ -119,7 +134,7 @@ impl Connection {
 
     /// Returns the objects with notes about what is missing.
     fn reading(&self, read: ReadSnapshot, now: Timestamp) -> Reading {
-        let ReadSnapshot { snapshot, forbidden } = read;
+        let ReadSnapshot { snapshot, forbidden, failed } = read;
         let mut notes = Vec::new();
         if !forbidden.is_empty() {
             notes.push(format!("not checked, because you may not list them: {}", forbidden.join(", ")));
@@ -127,7 +142,10 @@ impl Connection {
         if !snapshot.has_pods() {
             notes.push(no_pods(self.namespace.as_deref()));
         }
-        Reading { snapshot, now, notes }
+        let failures = failed.into_iter().map(|(cause, resources)| {
+            format!("not checked, because the requests failed: {}: {cause}: try again later", resources.join(", "))
+        });
+        Reading { snapshot, now, notes, failures: failures.collect() }
     }
 }
 

@@ -116,8 +116,8 @@ fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout
     let recovery = found.recovery;
     let reason = format!("{}: {}", recovery.recovers().name(), recovery.reason());
     detail(out, "recovers by itself", &reason, layout)?;
-    if let Some(fix) = found.finding.fix {
-        detail(out, "fix", fix, layout)?;
+    if let Some(fix) = found.fix() {
+        detail(out, "fix", &fix, layout)?;
     }
     detail(out, "see", found.finding.link, layout)
 }

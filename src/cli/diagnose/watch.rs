@@ -23,6 +23,8 @@ struct Watch<'a> {
     target: Option<&'a Target>,
     interval: Duration,
     report: Option<DiagnosisReport>,
+    /// True if the last result is incomplete, as a note reports.
+    is_incomplete: bool,
     notes: Vec<String>,
     failure: Option<String>,
 }
@@ -35,14 +37,16 @@ pub(super) fn watch_cluster(
 ) -> anyhow::Result<Status> {
     runtime()?.block_on(async {
         let mut signals = Signals::new().context("could not listen for signals")?;
-        let mut watch = Watch { arguments, target, interval, report: None, notes: Vec::new(), failure: None };
+        let (report, notes, failure) = (None, Vec::new(), None);
+        let mut watch = Watch { arguments, target, interval, report, is_incomplete: false, notes, failure };
         tokio::select! {
             biased;
             () = signals.next() => {}
             ended = Box::pin(watch.run()) => match ended? {},
         }
-        // Without a result, it is not known if there are findings.
-        Ok(watch.report.map_or(Status::Failed, |report| status(&report, &[])))
+        // Without a complete result, it is not known if there are findings.
+        let report = watch.report.filter(|_| !watch.is_incomplete);
+        Ok(report.map_or(Status::Failed, |report| status(&report, &[])))
     })
 }
 
@@ -53,9 +57,14 @@ impl Watch<'_> {
         let subject = describe_error(context, Subject::connect(self.arguments, self.target.cloned())).await?;
         loop {
             match describe_error(context, subject.diagnose()).await {
-                Ok(LiveReport { report, notes, lacks_logs: _ }) => {
+                // Findings about objects that could not be read are not resolved.
+                Ok(LiveReport { failures, .. }) if !failures.is_empty() && self.report.is_some() => {
+                    self.print_failure(failures.join("; "));
+                }
+                Ok(LiveReport { report, notes, failures, lacks_logs }) => {
                     self.failure = None;
-                    self.print_notes(notes);
+                    self.is_incomplete = lacks_logs || !failures.is_empty() || subject.has_assumed_settings();
+                    self.print_notes([notes, failures].concat());
                     self.print(report)?;
                 }
                 Err(error) if self.report.is_none() => return Err(error),

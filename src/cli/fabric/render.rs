@@ -1,6 +1,6 @@
 //! `trainmesh fabric render`: previews a profile on a generated pod.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anstream::ColorChoice;
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use crate::cli::output::Format;
 use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
 use trainmesh_core::config::Profile;
-use trainmesh_core::config::profile::{Amount, Ratios, Resource, ResourcePattern};
+use trainmesh_core::config::profile::{Amount, MachinePattern, Ratios, Resource, ResourcePattern};
 use trainmesh_core::manifest::Document;
-use trainmesh_core::mutate::Verdict;
-use trainmesh_core::preview::{DocumentPreview, ManifestContext, Preview};
+use trainmesh_core::mutate::{RuleId, Verdict};
+use trainmesh_core::preview::{DocumentPreview, ManifestContext, PodReport, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
 use trainmesh_core::{keys, scope};
 
@@ -63,8 +63,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
     let mut printer = output.printer(ColorChoice::Auto, options, &preview);
     let mut is_refused = false;
+    let mut not_applied = None;
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {
         is_refused = reports.iter().flat_map(|report| &report.rules).any(|rule| rule.outcome == Verdict::Refused);
+        not_applied = skipped_profile(name, &reports);
         // The pod has no manifest.
         for report in &mut reports {
             report.line = None;
@@ -72,14 +74,24 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         printer.sink().write_workload(&reports)?;
     }
     printer.sink().finish(&Closing::default())?;
+    if let Some(message) = not_applied {
+        print_note(&mut stderr(ColorChoice::Auto), format_args!("{name} is not applied: {message}"));
+    }
     if let Some(machines) = machine_hint {
         let stderr = &mut stderr(ColorChoice::Auto);
-        print_note(stderr, format_args!("the number of devices depends on the machine: set --machine; {machines}"));
+        print_note(stderr, format_args!("{machines}"));
     }
     if let Some(note) = note {
         print_note(&mut stderr(ColorChoice::Auto), format_args!("{note}"));
     }
     Ok(if is_refused { Status::Findings } else { Status::Success })
+}
+
+/// Returns the message of the rule `fabric`, without the name of the profile, if it neither applies the profile nor refuses it.
+fn skipped_profile(name: &str, reports: &[PodReport]) -> Option<String> {
+    let mut rules = reports.iter().flat_map(|report| &report.rules);
+    let fabric = rules.find(|rule| rule.rule == RuleId::Fabric)?;
+    (fabric.outcome == Verdict::Skipped).then(|| fabric.message.replacen(&format!(": {name}: "), ": ", 1))
 }
 
 /// Namespace of the generated pod.
@@ -120,15 +132,22 @@ impl Arguments {
     }
 }
 
-/// Describes the instance types that the number of devices depends on, if there are any.
+/// Describes the instance types that the number of devices or settings depend on, if there are any.
 fn known_machines(profile: &Profile) -> Option<String> {
-    profile.resources.iter().find_map(|resource| match &resource.amount {
+    let of_devices = profile.resources.iter().find_map(|resource| match &resource.amount {
         Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } => {
-            let names: Vec<&str> = ratios.keys().map(String::as_str).collect();
-            Some(format!("the profile contains {}", names.join(", ")))
+            Some(ratios.keys().map(String::as_str).collect())
         }
         _ => None,
-    })
+    });
+    let applied = profile.env.iter().filter(|setting| !setting.opt_in);
+    let of_settings = applied.filter_map(|setting| setting.when.as_ref()).flat_map(|when| &when.sku);
+    let (part, names): (&str, BTreeSet<&str>) = match of_devices {
+        Some(names) => ("the number of devices depends", names),
+        None => ("settings depend", of_settings.map(MachinePattern::as_str).collect()),
+    };
+    let names = Vec::from_iter(names).join(", ");
+    (!names.is_empty()).then(|| format!("{part} on the machine: set --machine; the profile contains {names}"))
 }
 
 /// Returns a pod that requests `gpus` and selects the profile.

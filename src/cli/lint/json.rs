@@ -22,7 +22,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
         "results": results,
         "errors": errors,
         "warnings": warnings,
-        "assumedNamespaceLabels": lint_report.assumed,
+        "assumedNamespaceLabels": lint_report.assumed.labels,
     });
     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
     finish(out)

@@ -16,7 +16,7 @@ use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Source of documents on standard input, which tools cannot resolve to a file.
+/// Source of documents on standard input.
 const STDIN: &str = "stdin";
 
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
@@ -68,9 +68,9 @@ fn rule(check: &Check) -> Value {
 
 /// Returns the rule of problems of manifests that no check reports, which is the last one.
 fn manifest_rule() -> Value {
-    let text = "The manifest is invalid, so that its pods were not checked, or kubectl reads it differently than it is written: a \
-                mapping sets a key more than once, of which kubectl keeps only the last value, or a later object replaces it, or \
-                it contains more pod templates than are checked.";
+    let text = "The manifest is invalid or cannot be read, so that its pods were not checked, or kubectl reads it differently than it is \
+                written: a mapping sets a key more than once, of which kubectl keeps only the last value, or a later object replaces \
+                it. Or it contains more pod templates than are checked, or a namespace that is probably misspelled.";
     json!({
         "id": MANIFEST_RULE,
         "shortDescription": {"text": "a problem of a manifest"},
@@ -81,14 +81,14 @@ fn manifest_rule() -> Value {
 }
 
 fn manifest_result(warning: &DocumentWarning, checks: &[&Check]) -> Value {
-    let DocumentWarning { source, document: _, line, check, hides_pods: _, message } = warning;
+    let DocumentWarning { source, document: _, line, check, severity, hides_pods: _, message } = warning;
     let index = check.and_then(|code| checks.iter().position(|check| check.id.code() == code));
     json!({
         "ruleId": check.unwrap_or(MANIFEST_RULE),
         "ruleIndex": index.unwrap_or(checks.len()),
-        "level": level(Severity::Warning),
+        "level": level(*severity),
         "message": {"text": sentence(message)},
-        "locations": [{"physicalLocation": location(source, Some(*line))}],
+        "locations": [{"physicalLocation": location(source, *line)}],
     })
 }
 
@@ -116,7 +116,8 @@ fn invalid_document(error: &DocumentError, checks: &[&Check]) -> Value {
         "ruleIndex": checks.len(),
         "level": level(Severity::Error),
         "message": {"text": error.message},
-        "locations": [{"physicalLocation": location(&error.source, error.line)}],
+        // Some viewers require a line, which a file that cannot be read does not have.
+        "locations": [{"physicalLocation": location(&error.source, error.line.or(Some(1)))}],
     })
 }
 
@@ -144,8 +145,14 @@ fn location(source: &str, line: Option<u64>) -> Value {
 /// Returns the location of a file: relative to the root of the sources, for which tools take the working directory, or absolute
 /// if the file is elsewhere.
 fn artifact(source: &str) -> Value {
-    if source == STDIN {
-        return json!({"uri": STDIN, "description": {"text": "standard input"}});
+    // Tools cannot resolve these to a file.
+    let description = match source {
+        STDIN => Some("standard input"),
+        DocumentWarning::NAMESPACE_LABELS => Some("the command line"),
+        _ => None,
+    };
+    if let Some(text) = description {
+        return json!({"uri": source, "description": {"text": text}});
     }
     let working_directory = env::current_dir().unwrap_or_default();
     let path = normalize(Path::new(source));

@@ -38,9 +38,9 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, layout: Layo
         }
     }
     for warning in &lint_report.warnings {
-        let check = counts.entry((Severity::Warning, warning.check.unwrap_or(MANIFEST_RULE))).or_default();
+        let check = counts.entry((warning.severity, warning.check.unwrap_or(MANIFEST_RULE))).or_default();
         check.findings += 1;
-        check.files.insert(&warning.source);
+        check.files.extend(warning.line.map(|_| &*warning.source));
     }
     let checks = checks();
     let row = |(&(severity, code), count): (&(Severity, &str), &CheckCounts<'_>)| {
@@ -66,15 +66,11 @@ impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
         let count = |severity: Severity| {
-            report
-                .pod_findings
-                .iter()
-                .flat_map(|pod| &pod.findings)
-                .filter(|finding| finding.severity == severity)
-                .count()
+            let findings = report.pod_findings.iter().flat_map(|pod| &pod.findings);
+            let findings = findings.filter(|finding| finding.severity == severity).count();
+            findings + report.warnings.iter().filter(|warning| warning.severity == severity).count()
         };
         let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-        let warnings = warnings + report.warnings.len();
         write!(f, "roles: {}; E: {errors}, W: {warnings}, I: {notes}", report.pods)?;
         match report.errors.len() {
             0 => Ok(()),

@@ -52,7 +52,7 @@ pub(super) struct Workload {
     pub(super) causes: PodCauses,
     pub(super) warnings: Vec<DocumentWarning>,
     pub(super) notes: Vec<String>,
-    /// Results of the selected pods, if the output is JSON.
+    /// Results of the selected pods, if the output is JSON and nothing is added to them.
     pub(super) results: Option<io::Result<JsonResults>>,
     /// Reports of the selected pods; empty if they are not needed any more.
     pub(super) reports: Vec<PodReport>,
@@ -64,7 +64,9 @@ impl Computation<'_> {
         let warnings = self.preview.take_warnings(&mut document);
         let content = self.preview.document(&document).map(|preview| match preview {
             DocumentPreview::Namespace(warnings) => Content::Namespace(warnings),
-            DocumentPreview::Unrendered(note) => Content::Unrendered(Arc::clone(&document.source), document.line, note),
+            DocumentPreview::Unrendered(note) => {
+                Content::Unrendered(Arc::clone(&document.source), document.object_line(), note)
+            }
             DocumentPreview::Skipped(reason) => Content::Skipped(with_position(&document, &reason)),
             DocumentPreview::Unsupported(what) => {
                 Content::Unsupported(Arc::clone(&document.source), with_position(&document, &what))
@@ -99,14 +101,14 @@ impl Computation<'_> {
         let is_json = !arguments.summary && arguments.output == Format::Json;
         let workload = Workload {
             source: Arc::clone(&document.source),
-            line: document.line,
+            line: document.object_line(),
             namespace,
             roles,
             summary: Summary::of(&reports),
             causes: PodCauses::new(&arguments.conditions, &reports),
             warnings,
             notes,
-            results: (is_json && !arguments.quota).then(|| JsonResults::new(&reports)),
+            results: (is_json && !is_compared).then(|| JsonResults::new(&reports)),
             reports: Vec::new(),
         };
         if is_compared || !is_json && !arguments.summary { Workload { reports, ..workload } } else { workload }
@@ -115,5 +117,5 @@ impl Computation<'_> {
 
 /// Returns a message with the file and line of `document`.
 fn with_position(document: &Document, message: &str) -> String {
-    format!("{}:{}: {message}", document.source, document.line)
+    format!("{}:{}: {message}", document.source, document.object_line())
 }

@@ -45,8 +45,9 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     let preview = Preview::new(configuration, context, namespace.clone())
         .with_facts(facts)
         .with_installation(live.installation().clone());
-    let reports =
-        [preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since })];
+    let webhook_absence = live.webhook_absence();
+    let live_pod = LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since, webhook_absence };
+    let reports = [preview.live_pod(&live_pod)];
     let mut causes = Causes::default();
     causes.add(PodCauses::new(&arguments.conditions, &reports));
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Premise::default() };

@@ -10,12 +10,13 @@ use super::super::input::placeholder_note;
 use super::super::live::LiveCluster;
 use super::super::notes::Notes;
 use super::super::output::{Format, Printer};
-use super::super::premise::{self, AssumedLabels, premise, print_premise, warn_about_labels};
+use super::super::premise::{self, AssumedNamespaces, premise, print_premise};
 use super::super::progress::Progress;
 use super::super::skipped_files::SkippedFiles;
 use super::super::terminal::stdout_layout;
 use super::super::{colored_stdout, print_difference, print_error, print_note, print_warning, stderr};
 use super::Arguments;
+use super::cluster_state::read_groups;
 use super::compute::{Computation, Content, Workload};
 use super::fail_on::Causes;
 use crate::manifest::Inputs;
@@ -37,7 +38,7 @@ pub(super) struct Shown {
     pub(super) comparison_failed: bool,
     /// Counts of each file with `--summary`, in the order of the input.
     by_file: Vec<(String, Summary)>,
-    assumed: AssumedLabels,
+    assumed: AssumedNamespaces,
     skipped: SkippedFiles,
     pub(super) causes: Causes,
     notes: Notes,
@@ -55,10 +56,12 @@ pub(super) fn show(
     let color = arguments.color.into();
     let stderr = &mut stderr(color);
     let premise = premise(preview.context(), live.is_some());
-    warn_about_labels(preview, stderr);
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: premise.clone() };
     let mut printer = (!arguments.summary).then(|| arguments.output.printer(color, options, preview));
     let mut shown = Shown::default();
+    for warning in preview.override_warnings() {
+        shown.add_warning(arguments, warning, stderr);
+    }
     let mut progress = Progress::new();
     let computation = Computation { arguments, preview, is_compared: live.is_some() };
     inputs.map_documents(
@@ -105,7 +108,7 @@ pub(super) fn show(
     shown.require_role(arguments.role.as_deref())?;
     // Other formats contain the labels.
     if arguments.summary || !arguments.output.has_premise() || arguments.verbose && !arguments.output.is_text() {
-        print_premise(&premise, &shown.assumed, stderr);
+        print_premise(&premise, &shown.assumed.labels, stderr);
     }
     shown.finish(arguments, printer)?;
     let missing = premise::missing_namespaces(preview.context(), live.is_some(), &shown.assumed);
@@ -140,10 +143,13 @@ impl Shown {
         if summary.pods > 0 {
             self.count(arguments, &source, summary);
             self.causes.add(causes);
-            premise::record(preview.context(), &namespace, &mut self.assumed);
+            self.assumed.record(preview.context(), &namespace, &source, line);
         }
         let created: Vec<anyhow::Result<Value>> =
             live.into_iter().flat_map(|live| reports.iter().map(|report| live.dry_run(report))).collect();
+        if let Some(live) = live {
+            read_groups(live, &mut reports);
+        }
         if let Some(live) = live.filter(|_| arguments.quota) {
             let account = live.account(&reports, &created);
             if let Some(first) = reports.first_mut() {
@@ -177,7 +183,12 @@ impl Shown {
     /// Prints and counts a warning about a document.
     fn add_warning(&mut self, arguments: &Arguments, warning: DocumentWarning, stderr: &mut impl Write) {
         print_warning(stderr, format_args!("{warning}"));
-        self.count(arguments, &warning.source, Summary { manifest_warnings: 1, ..Summary::default() });
+        let counts = Summary { manifest_warnings: 1, ..Summary::default() };
+        if warning.line.is_some() {
+            self.count(arguments, &warning.source, counts);
+        } else {
+            self.summary += counts;
+        }
         self.causes.add_warning(&arguments.conditions, &warning);
         self.warnings.push(warning);
     }
@@ -195,7 +206,8 @@ impl Shown {
     fn finish(&self, arguments: &Arguments, printer: Option<Printer<'_>>) -> anyhow::Result<()> {
         if let Some(mut printer) = printer {
             let (errors, warnings) = (self.errors.as_slice(), self.warnings.as_slice());
-            let closing = Closing { errors, warnings, assumed: Some(&self.assumed), summary: Some(&self.summary) };
+            let closing =
+                Closing { errors, warnings, assumed: Some(&self.assumed.labels), summary: Some(&self.summary) };
             return Ok(printer.sink().finish(&closing)?);
         }
         let mut out = colored_stdout(arguments.color.into());

@@ -33,7 +33,15 @@ pub(super) fn unusable(error: &KubeconfigError, context: Option<&str>) -> String
 /// Describes why the kubeconfig at `path` cannot be used.
 pub(super) fn unusable_file(error: &KubeconfigError, path: &Path) -> String {
     let entries = ContextEntries::read(Some(path), None);
-    format!("could not use the kubeconfig {}: {}", path.display(), problem(error, Some(path), &entries))
+    unusable_entry(&problem(error, Some(path), &entries), Some(path), &entries)
+}
+
+/// Returns the message that an entry of the kubeconfig at `path`, or at the default locations, cannot be used.
+pub(super) fn unusable_entry(problem: &str, path: Option<&Path>, entries: &ContextEntries) -> String {
+    match path {
+        Some(path) => format!("could not use the kubeconfig {}: {problem}", path.display()),
+        None => unusable_context(entries.context(), problem),
+    }
 }
 
 /// Describes an error that prevents the creation of a client for `entries`; `None` if it is not of the configuration.
@@ -47,7 +55,7 @@ pub(in crate::cluster) fn client_problem(error: &kube::Error, entries: &ContextE
             let fix = if entries.has_proxy() {
                 format!("remove proxy-url of {}", entries.cluster())
             } else {
-                "unset HTTPS_PROXY and https_proxy".to_owned()
+                format!("add the server of {} to NO_PROXY, if it can be reached without", entries.cluster())
             };
             format!("trainmesh does not connect through a proxy ({host}): {fix}, or use kubectl proxy")
         }
@@ -62,7 +70,11 @@ pub(in crate::cluster) fn credential_problem(error: &AuthError, entries: &Contex
         AuthError::ReadTokenFile(cause, path) => unreadable("tokenFile", path, &user, cause),
         AuthError::InvalidBearerToken(_) => format!("the token of {user} contains characters that no token has"),
         AuthError::InvalidBasicAuth(_) => format!("the password of {user} contains characters that no password has"),
-        AuthError::MissingCommand => format!("the credential plugin of {user} has no command"),
+        _ if entries.has_auth_provider() => {
+            format!(
+                "the auth-provider of {user} cannot be used ({error}): use the credential plugin of the provider (exec)"
+            )
+        }
         other => format!("the credentials of {user} are not usable: {other}"),
     }
 }
@@ -90,6 +102,10 @@ fn is_of_entries(error: &KubeconfigError) -> bool {
     )
 }
 
+fn no_current_context() -> String {
+    "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()
+}
+
 /// Describes a problem of the kubeconfig at `path`, or at the default locations, with its fix.
 fn problem(error: &KubeconfigError, path: Option<&Path>, entries: &ContextEntries) -> String {
     match error {
@@ -106,11 +122,18 @@ fn problem(error: &KubeconfigError, path: Option<&Path>, entries: &ContextEntrie
             let name = invalid.map(|path| format!(" {}", path.display())).unwrap_or_default();
             format!("the kubeconfig{name} is not valid: {cause}")
         }
-        KubeconfigError::CurrentContextNotSet => {
-            "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()
-        }
+        KubeconfigError::CurrentContextNotSet => no_current_context(),
+        // `kubectl config unset current-context` leaves an empty name.
+        KubeconfigError::LoadContext(context) if context.is_empty() => no_current_context(),
         KubeconfigError::LoadContext(context) => {
-            format!("the kubeconfig has no context {context}; it has {}", contexts(path))
+            let existing = contexts(path);
+            if existing.contains(context) {
+                return format!("the context {context} is empty: set its cluster and user");
+            }
+            format!("the kubeconfig has no context {context}; it has {}", listed(existing))
+        }
+        KubeconfigError::LoadClusterOfContext(cluster) if cluster.is_empty() => {
+            "the context names no cluster: set its cluster".to_owned()
         }
         KubeconfigError::LoadClusterOfContext(cluster) => {
             format!("the kubeconfig has no cluster {cluster}, which the context names")
@@ -175,7 +198,10 @@ fn tls_problem(error: &RustlsTlsError, entries: &ContextEntries) -> String {
             let cluster = entries.cluster();
             format!("{cluster} has no certificate-authority, and this machine has no usable CAs: {cause}")
         }
-        other => other.to_string(),
+        RustlsTlsError::InvalidServerName(cause) => {
+            format!("the tls-server-name of {} is not a name: {cause}", entries.cluster())
+        }
+        other @ RustlsTlsError::NoValidNativeRootCA(_) => other.to_string(),
     }
 }
 
@@ -188,11 +214,14 @@ fn invalid_file() -> Option<PathBuf> {
     paths.into_iter().find(|path| matches!(Kubeconfig::read_from(path), Err(KubeconfigError::Parse(_))))
 }
 
-/// Lists the contexts of the kubeconfig at `path`, or at the default locations.
-fn contexts(path: Option<&Path>) -> String {
+/// Returns the names of the contexts of the kubeconfig at `path`, or at the default locations.
+fn contexts(path: Option<&Path>) -> Vec<String> {
     let kubeconfig = path.map_or_else(read_kubeconfig, Kubeconfig::read_from);
-    let mut names: Vec<String> =
-        kubeconfig.into_iter().flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect();
+    kubeconfig.into_iter().flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect()
+}
+
+/// Lists the first names.
+fn listed(mut names: Vec<String>) -> String {
     let omitted = names.len().saturating_sub(MAX_CONTEXTS);
     names.truncate(MAX_CONTEXTS);
     match (names.is_empty(), omitted) {

@@ -18,6 +18,8 @@ use trainmesh_core::diagnosis::{MAX_RAS_RESPONSE, RasError, RasReport, RasResult
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Time limit for a connection and its response: RAS waits up to 10 s for processes that do not respond.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// Time limit for all attempts to read a report: other processes may listen on the port, and cut their responses.
+const ATTEMPTS_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time to wait for the kubelet's reason after the stream has ended.
 const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum length of the response to a command in bytes.
@@ -40,6 +42,9 @@ pub enum ReadRasError {
     /// No response in time.
     #[error("no response from port {0} within {TIMEOUT:?}")]
     TimedOut(u16),
+    /// No report of the job in time, with any number of attempts.
+    #[error("no report of the job within {ATTEMPTS_TIMEOUT:?}")]
+    NoReport,
     /// A process that is not RAS.
     #[error("the process that listens on port {0} is not RAS")]
     Unknown(u16),
@@ -62,15 +67,36 @@ async fn poll(client: &Client, target: &RasTarget) -> Result<RasResult, ReadRasE
     })
 }
 
-/// Connects until a report matches the job; `None` if none does.
 async fn report(client: &Client, target: &RasTarget) -> Result<Option<RasReport>, ReadRasError> {
-    for _ in 0..target.attempts() {
-        let report = RasReport::parse(&connect(client, target).await?)?;
-        if target.matches(&report) {
-            return Ok(Some(report));
+    let read = async || Ok(RasReport::parse(&connect(client, target).await?)?);
+    find(target.attempts(), ATTEMPTS_TIMEOUT, |report| target.matches(report), read).await
+}
+
+/// Reads reports until one matches; `None` if none does. A process that ends, or a connection that breaks, cuts its report: the
+/// next attempt may read it.
+async fn find(
+    attempts: usize,
+    limit: Duration,
+    matches: impl Fn(&RasReport) -> bool,
+    mut read: impl AsyncFnMut() -> Result<RasReport, ReadRasError>,
+) -> Result<Option<RasReport>, ReadRasError> {
+    let mut cut = None;
+    let mut is_read = false;
+    let deadline = Instant::now() + limit;
+    for _ in 0..attempts {
+        match timeout_at(deadline, read()).await.unwrap_or(Err(ReadRasError::NoReport)) {
+            Ok(report) if matches(&report) => return Ok(Some(report)),
+            Ok(_) => is_read = true,
+            Err(error @ (ReadRasError::Connection(..) | ReadRasError::Report(RasError::Malformed))) => {
+                cut = Some(error);
+            }
+            Err(error) => return Err(error),
         }
     }
-    Ok(None)
+    match cut {
+        Some(error) if !is_read => Err(error),
+        _ => Ok(None),
+    }
 }
 
 /// Returns the response of a connection.
@@ -169,6 +195,44 @@ mod tests {
         let (response, commands) = tokio::join!(exchange(client), serve(server, has_json, &report));
         assert_eq!(response.unwrap().as_deref(), Some(report.as_str()));
         assert_eq!(commands, ["client protocol 2", "set format json", status]);
+    }
+
+    /// Finds the report of version `2` in the results of the attempts; an empty version stands for a report that is cut.
+    #[rstest]
+    #[case::first(&["2"], Ok(Some("2")))]
+    #[case::another_process(&["1", "2"], Ok(Some("2")))]
+    #[case::cut(&["", "2"], Ok(Some("2")))]
+    #[case::cut_between(&["1", "", "2"], Ok(Some("2")))]
+    #[case::no_match(&["1", "", "1"], Ok(None))]
+    #[case::all_cut(&["", "", ""], Err("the response is not a report of RAS"))]
+    #[case::refused(&["refused", "2"], Err("nothing listens on port 28028"))]
+    #[tokio::test]
+    async fn a_report_that_is_cut_is_read_again(
+        #[case] results: &[&str],
+        #[case] expected: Result<Option<&str>, &str>,
+    ) {
+        let mut results = results.iter();
+        let read = async || match results.next().copied() {
+            Some("refused") => Err(ReadRasError::Refused(28028)),
+            Some("") | None => Err(RasError::Malformed.into()),
+            Some(version) => Ok(RasReport { version: version.to_owned(), ..RasReport::default() }),
+        };
+        let found = find(3, TIMEOUT, |report| report.version == "2", read).await;
+        match (found.map(|report| report.map(|report| report.version)), expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found.as_deref(), expected),
+            (Err(error), Err(expected)) => assert!(error.to_string().starts_with(expected), "{error}"),
+            (found, _) => panic!("{found:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_time_of_all_attempts_is_limited() {
+        let read = async || {
+            sleep(Duration::from_millis(40)).await;
+            Err(RasError::Malformed.into())
+        };
+        let found = find(100, Duration::from_millis(100), |_| true, read).await;
+        assert!(matches!(found, Err(ReadRasError::NoReport)), "{found:?}");
     }
 
     /// Runs a server that repeats `response` for as long as it is read.

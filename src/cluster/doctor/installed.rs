@@ -19,24 +19,29 @@ const ISTIOD: &str = "app=istiod";
 /// Environment variable that enables native sidecars.
 const NATIVE: &str = "ENABLE_NATIVE_SIDECARS";
 
-/// Reads how the servers are installed; assumes the chart's defaults if their Deployments are missing or not readable.
-pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers, RequestError> {
-    let webhook = pod_spec(client, namespace, WEBHOOK_DEPLOYMENT).await?.into_known().flatten();
+/// Reads how the servers are installed; assumes the chart's defaults if their Deployments are missing or not readable. The second
+/// value is known if both could be read.
+pub(super) async fn servers(client: &Client, namespace: &str) -> Result<(Servers, Readable<()>), RequestError> {
+    let webhook = pod_spec(client, namespace, WEBHOOK_DEPLOYMENT).await?;
     let controller = pod_spec(client, namespace, CONTROLLER_DEPLOYMENT).await?;
+    let unread = |spec: &Readable<Option<PodSpec>>| spec.known().is_none().then(|| spec.as_ref().map(|_| ()));
+    let deployments = unread(&webhook).or_else(|| unread(&controller)).unwrap_or(Readable::Known(()));
+    let webhook = webhook.into_known().flatten();
     let absent = controller.known().is_some_and(Option::is_none);
     let controller = controller.into_known().flatten();
     let account = |spec: &Option<PodSpec>| spec.as_ref().and_then(|spec| spec.service_account_name.clone());
     let defaults = Servers::default();
     let volume = webhook.iter().flat_map(|spec| &spec.volumes).find(|volume| volume.name == TLS);
     let secret = volume.and_then(|volume| volume.secret.as_ref()?.secret_name.clone());
-    Ok(Servers {
+    let servers = Servers {
         webhook_account: account(&webhook).unwrap_or(defaults.webhook_account),
         controller_account: account(&controller).unwrap_or(defaults.controller_account),
         own_certificate: secret.is_none(),
         // If neither is installed, both are expected.
         controller: webhook.is_none() || !absent,
         secret: secret.unwrap_or(defaults.secret),
-    })
+    };
+    Ok((servers, deployments))
 }
 
 /// Counts the ready replicas of the webhook; `None` if there is no Service.

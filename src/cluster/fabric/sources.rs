@@ -18,6 +18,7 @@ use super::partial_object::{NodeStatus, PartialObject, QuotaStatus};
 use super::update::{Field, Update, set};
 use super::{WatchedObjects, claims, pins};
 use trainmesh_core::cluster_facts::{Names, NodeShape, Nodes, Quota, ReferencedObjects};
+use trainmesh_core::gang::mode_pins::ModePins;
 use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
 
@@ -27,25 +28,26 @@ const LARGE_PAGE: u32 = 250;
 /// Namespaces that contain an object, by the object's name.
 type NamespacesByName = BTreeMap<String, Arc<Index<String>>>;
 
-/// Starts all watches; `namespace` contains trainmesh's own objects.
+/// Starts all watches; `namespace` contains trainmesh's own objects. Without `watched` objects of fabrics, watches only the pins.
 pub(super) fn updates(
     client: &Client,
     namespace: &str,
-    watched: &WatchedObjects,
+    watched: Option<&WatchedObjects>,
 ) -> SelectAll<BoxStream<'static, Update>> {
+    let of_fabrics = watched.map(|watched| fabric_updates(client, watched)).unwrap_or_default();
+    stream::select_all(of_fabrics.into_iter().chain([pins(client, namespace)]))
+}
+
+fn fabric_updates(client: &Client, watched: &WatchedObjects) -> Vec<BoxStream<'static, Update>> {
     let WatchedObjects { references: ReferencedObjects { config_maps }, claims } = watched;
     let claims = if *claims { claims::updates(client).into() } else { Vec::new() };
-    stream::select_all(
-        [
-            nodes(client),
-            quotas(client),
-            injector(client),
-            pins(client, namespace),
-            watch_names::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
-        ]
-        .into_iter()
-        .chain(claims),
-    )
+    let others = [
+        nodes(client),
+        quotas(client),
+        injector(client),
+        watch_names::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
+    ];
+    others.into_iter().chain(claims).collect()
 }
 
 fn nodes(client: &Client) -> BoxStream<'static, Update> {
@@ -71,10 +73,20 @@ fn injector(client: &Client) -> BoxStream<'static, Update> {
 
 fn pins(client: &Client, namespace: &str) -> BoxStream<'static, Update> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let pins =
-        |found: Option<&Objects<Arc<Pins>>>| found.and_then(|found| found.values().next().cloned()).unwrap_or_default();
-    let reduce = |object: &ConfigMap, _: Option<&Arc<Pins>>| Some(Arc::new(pins::parse(object)));
-    watch_field(api, index::named(FABRIC_CONFIG_MAP), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
+    let index: Arc<Index<(Arc<Pins>, Arc<ModePins>)>> = Arc::default();
+    let reduce = |object: &ConfigMap, _: Option<&(Arc<Pins>, Arc<ModePins>)>| {
+        let (pins, modes) = pins::parse(object);
+        Some((Arc::new(pins), Arc::new(modes)))
+    };
+    let options = Options::optional("the pins of gangs");
+    let changes = index::watch(api, index::named(FABRIC_CONFIG_MAP), Arc::clone(&index), options, reduce);
+    let update = move |()| {
+        let found = index.read(|found| found.and_then(|found| found.values().next().cloned()));
+        let (pins, modes) = found.unwrap_or_default();
+        let update: Update = Box::new(move |facts| (facts.pins, facts.gang_modes) = (pins, modes));
+        update
+    };
+    changes.map(update).boxed()
 }
 
 /// Watches the objects with these names, to find the namespaces that contain them. The field stays `None` until every

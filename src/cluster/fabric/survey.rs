@@ -47,6 +47,7 @@ pub async fn read_facts(client: &Client, watched: &WatchedObjects, namespaces: &
         claims,
         network_resources_injector: matches!(injector, Ok(Some(_))),
         pins: Arc::default(),
+        gang_modes: Arc::default(),
         mesh: None,
     }
 }

@@ -7,9 +7,17 @@ use super::{kube_error, request_error, tls};
 use crate::cluster::context::ContextEntries;
 use crate::cluster::request::RequestError;
 
+/// Returns the request that got no response in time: the apiserver may respond to others.
+pub(super) fn timed_out_step<'a>(chain: &[&'a (dyn Error + 'static)]) -> Option<&'a str> {
+    chain.iter().find_map(|cause| match request_error(*cause) {
+        Some(RequestError::TimedOut(step)) => Some(step.as_str()),
+        _ => None,
+    })
+}
+
 /// Returns the cause of a failed connection; `None` if the apiserver was reached.
 pub(super) fn cause(chain: &[&(dyn Error + 'static)], entries: &ContextEntries) -> Option<String> {
-    if chain.iter().any(|cause| matches!(request_error(*cause), Some(RequestError::TimedOut(_)))) {
+    if timed_out_step(chain).is_some() {
         return Some("no response in time".to_owned());
     }
     let is_transport = |error: &kube::Error| {

@@ -17,6 +17,17 @@ pub(super) fn problem(error: &AuthError, entries: &ContextEntries) -> Option<Str
         None => format!("of {}", entries.user()),
     };
     Some(match error {
+        AuthError::MissingCommand => format!("the credential plugin {} has no command", name(None)),
+        AuthError::AuthExecStart(_) if entries.plugin().is_none() => {
+            format!("the credential plugin {} has no command", name(None))
+        }
+        AuthError::AuthExecParse(_) => {
+            format!(
+                "the credential plugin {} printed no ExecCredential: check its apiVersion and arguments",
+                name(None)
+            )
+        }
+        AuthError::ExecPluginFailed => format!("the credential plugin {} returned no credentials", name(None)),
         AuthError::AuthExecStart(cause) if cause.kind() == io::ErrorKind::NotFound => {
             format!("the credential plugin {} is not in the PATH", name(None))
         }

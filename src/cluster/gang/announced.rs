@@ -17,7 +17,7 @@ use super::super::lease::Timing;
 use crate::reload::Settings;
 use crate::telemetry::Metrics;
 use trainmesh_core::gang::GangFacts;
-use trainmesh_core::gang::object::{Announcement, GANG_APIS};
+use trainmesh_core::gang::object::{Announcement, GANG_APIS, GANG_DENIED};
 use trainmesh_core::objects::LEASE;
 
 /// Handle to the current facts.
@@ -36,7 +36,8 @@ pub struct AnnouncementReader {
 #[derive(Clone, Debug, PartialEq)]
 struct LeaseRecord {
     holder: String,
-    text: String,
+    apis: String,
+    denied: String,
     renewed: Option<jiff::Timestamp>,
 }
 
@@ -123,20 +124,22 @@ impl AnnouncementReader {
 impl LeaseRecord {
     fn read(lease: &Lease) -> Self {
         let spec = lease.spec.as_ref();
-        let annotations = lease.metadata.annotations.as_ref();
+        let annotation = |key: &str| lease.metadata.annotations.as_ref()?.get(key).cloned();
         Self {
             holder: spec.and_then(|spec| spec.holder_identity.clone()).unwrap_or_default(),
-            text: annotations.and_then(|all| all.get(GANG_APIS)).cloned().unwrap_or_default(),
+            apis: annotation(GANG_APIS).unwrap_or_default(),
+            denied: annotation(GANG_DENIED).unwrap_or_default(),
             renewed: spec.and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0),
         }
     }
 
     fn facts(&self) -> GangFacts {
-        let Announcement { apis, alive } = Announcement::parse(&self.text, &self.holder);
+        let Announcement { apis, alive, denied } = Announcement::parse(&self.apis, &self.denied, &self.holder);
         GangFacts {
             controller_alive: !self.holder.is_empty() && !apis.is_empty(),
             apis: apis.into_iter().map(|api| (api.mode(), api.api_version())).collect(),
             alive,
+            denied,
             ..GangFacts::default()
         }
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
-use trainmesh_core::gang::object::{Announcement, GANG_APIS};
+use trainmesh_core::gang::object::{Announcement, GANG_APIS, GANG_DENIED};
 use trainmesh_core::objects::LEASE;
 
 /// Returns `lease`, or a new one, held by `identity` for `lease_duration`. Its timestamps are informational: no
@@ -35,10 +35,13 @@ pub(super) fn with_holder(lease: Option<Lease>, identity: &str, lease_duration: 
 /// Returns `lease` with the announcement of its holder, or without one that another holder has left.
 pub(super) fn with_announcement(mut lease: Lease, announcement: &Announcement, holder: &str) -> Lease {
     let annotations = lease.metadata.annotations.get_or_insert_default();
-    if *announcement == Announcement::default() {
-        annotations.remove(GANG_APIS);
-    } else {
-        annotations.insert(GANG_APIS.to_owned(), announcement.to_text(holder));
+    let (apis, denied) = announcement.to_texts(holder);
+    let apis = (*announcement != Announcement::default()).then_some(apis);
+    for (key, text) in [(GANG_APIS, apis), (GANG_DENIED, denied)] {
+        match text {
+            Some(text) => annotations.insert(key.to_owned(), text),
+            None => annotations.remove(key),
+        };
     }
     lease
 }

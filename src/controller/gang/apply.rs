@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::members::GangKey;
 use crate::cluster::gang::groups::{GroupRecord, Groups};
-use crate::cluster::request::RequestError;
+use crate::cluster::request::{Denial, RequestError};
 use crate::controller::publish::{FindingCode, Publisher};
 use crate::telemetry::GangMetrics;
 use trainmesh_core::error::chain;
 use trainmesh_core::gang::GangOwner;
-use trainmesh_core::gang::object::{Decision, GroupName, ReleaseCause, manifest};
+use trainmesh_core::gang::object::{Decision, ReleaseCause, manifest};
 use trainmesh_core::objects::WriteOutcome;
 
 /// A decision to carry out.
@@ -28,12 +28,14 @@ pub(super) struct Action {
 /// Outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ApplyOutcome {
-    /// It was carried out, or the object has changed meanwhile.
-    Applied,
+    /// It was carried out.
+    Written,
+    /// It was not, because the object has changed meanwhile.
+    Conflict,
     /// It failed.
     Failed,
-    /// It is forbidden.
-    Forbidden,
+    /// The apiserver denies it.
+    Denied(Denial),
 }
 
 /// Carries out an action.
@@ -43,7 +45,7 @@ pub(super) async fn apply(action: &Action, publisher: &Publisher, metrics: &Gang
         Decision::Create(_) => "create",
         Decision::SetMinimum { .. } => "update",
         Decision::Delete { .. } => "delete",
-        Decision::Wait { .. } => return ApplyOutcome::Applied,
+        Decision::Wait { .. } => return ApplyOutcome::Conflict,
     };
     match write(action).await {
         Ok(WriteOutcome::Written) => {
@@ -53,20 +55,20 @@ pub(super) async fn apply(action: &Action, publisher: &Publisher, metrics: &Gang
                 let note = format!("the pods are not placed all together: {}", cause.text());
                 publisher.publish(&reference(&key.namespace, owner), FindingCode::GangReleased, note).await;
             }
-            ApplyOutcome::Applied
+            ApplyOutcome::Written
         }
-        Ok(WriteOutcome::Conflict) => ApplyOutcome::Applied,
+        Ok(WriteOutcome::Conflict) => ApplyOutcome::Conflict,
         Err(error) => {
             metrics.record_write(verb, "failed");
             tracing::error!(namespace = key.namespace, group = key.name, "{}", chain(&error));
-            if error.is_forbidden() { ApplyOutcome::Forbidden } else { ApplyOutcome::Failed }
+            error.denial().map_or(ApplyOutcome::Failed, ApplyOutcome::Denied)
         }
     }
 }
 
 async fn write(action: &Action) -> Result<WriteOutcome, RequestError> {
     let Action { key, groups, group, owner, decision } = action;
-    let name = GroupName { namespace: &key.namespace, name: &key.name };
+    let name = key.group_name();
     match (decision, group) {
         (Decision::Create(new), _) => groups.create(name, manifest(groups.api, name, new, owner.as_ref())).await,
         (Decision::SetMinimum { minimum, .. }, Some(group)) => groups.set_minimum(name, group, *minimum).await,

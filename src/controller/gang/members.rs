@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
@@ -16,7 +17,7 @@ use crate::cluster::apiserver::supports_streaming_lists;
 use crate::cluster::index::{self, Index, Options};
 use crate::cluster::list::list;
 use crate::cluster::request::RequestError;
-use trainmesh_core::gang::object::{Member, SchedulingTerms, Stage};
+use trainmesh_core::gang::object::{GroupName, Member, SchedulingTerms, Stage};
 use trainmesh_core::gang::{GangMode, WorkloadKey};
 use trainmesh_core::keys;
 
@@ -37,6 +38,13 @@ pub(super) struct GangKey {
     pub(super) name: String,
 }
 
+impl GangKey {
+    /// Returns the name of the object.
+    pub(super) fn group_name(&self) -> GroupName<'_> {
+        GroupName { namespace: &self.namespace, name: &self.name }
+    }
+}
+
 /// A gang: its key, workload, and the identity of one of its pods. Shared by its pods.
 #[derive(Debug)]
 pub(super) struct GangInfo {
@@ -46,8 +54,15 @@ pub(super) struct GangInfo {
     pub(super) identity: Value,
 }
 
-/// Gangs with their pods.
-pub(super) type MembersByGang = BTreeMap<GangKey, (Arc<GangInfo>, Vec<Member>)>;
+/// A gang with its pods.
+#[derive(Default)]
+pub(super) struct GangMembers {
+    /// `None` if no pod names its object.
+    pub(super) info: Option<Arc<GangInfo>>,
+    pub(super) members: Vec<Member>,
+    /// Creation time of the newest pod.
+    pub(super) newest: Option<Timestamp>,
+}
 
 /// A pod of a gang.
 #[derive(Clone, Debug)]
@@ -55,6 +70,7 @@ pub(super) struct MemberRecord {
     gang: Arc<GangInfo>,
     stage: Stage,
     terms: Arc<SchedulingTerms>,
+    created: Option<Timestamp>,
 }
 
 /// The pods of all gangs.
@@ -63,12 +79,30 @@ pub(super) struct Members {
     index: Arc<Index<MemberRecord>>,
 }
 
-/// Lists the pods of `namespace` that belong to a gang and have no key.
-pub(super) async fn without_key(client: &Client, namespace: &str) -> Result<Vec<Membership>, RequestError> {
+/// Pods that a search has found: those of each gang, by its name, with the mode in which a pod names its gang.
+#[derive(Debug, Default)]
+pub(super) struct FoundPods(HashMap<String, Vec<Option<GangMode>>>);
+
+impl FoundPods {
+    /// Adds a pod of the gang called `gang`. `key` is what the pod names, which may be another gang.
+    pub(super) fn record(&mut self, gang: String, key: Option<&(GangMode, String)>) {
+        let mode = key.filter(|(_, name)| *name == gang).map(|(mode, _)| *mode);
+        self.0.entry(gang).or_default().push(mode);
+    }
+
+    /// Returns the number of pods that belong to a gang and do not name its object.
+    pub(super) fn without_key(&self, gang: &GangKey) -> usize {
+        let modes = self.0.get(&gang.name).into_iter().flatten();
+        modes.filter(|mode| **mode != Some(gang.mode)).count()
+    }
+}
+
+/// Lists the active pods of `namespace` that belong to a gang.
+pub(super) async fn active_pods(client: &Client, namespace: &str) -> Result<Vec<Membership>, RequestError> {
     let active = ListParams::default().fields(ACTIVE_PODS).limit(PAGE);
     let pods = list("list the pods of gangs", &Api::<KeyedPod>::namespaced(client.clone(), namespace), active).await?;
     let memberships = pods.into_iter().filter_map(|pod| pod.membership);
-    Ok(memberships.filter(|membership| membership.key.is_none() && membership.stage.is_alive()).collect())
+    Ok(memberships.filter(|membership| membership.stage.is_alive()).collect())
 }
 
 /// Values that pods share.
@@ -83,7 +117,10 @@ struct Shared {
 impl PartialEq for MemberRecord {
     /// The identity of any pod serves its gang.
     fn eq(&self, other: &Self) -> bool {
-        self.stage == other.stage && self.terms == other.terms && self.gang.key == other.gang.key
+        self.stage == other.stage
+            && self.terms == other.terms
+            && self.created == other.created
+            && self.gang.key == other.gang.key
     }
 }
 
@@ -107,16 +144,17 @@ impl Members {
     }
 
     /// Returns the pods by gang; `None` until the first list is complete.
-    pub(super) fn by_gang(&self) -> Option<MembersByGang> {
+    pub(super) fn by_gang(&self) -> Option<BTreeMap<GangKey, GangMembers>> {
         self.index.read(|pods| {
-            let mut gangs = MembersByGang::new();
-            for MemberRecord { gang, stage, terms } in pods?.values() {
+            let mut gangs: BTreeMap<GangKey, GangMembers> = BTreeMap::new();
+            for MemberRecord { gang, stage, terms, created } in pods?.values() {
                 let member = Member { keyed: true, stage: *stage, terms: Arc::clone(terms) };
-                match gangs.get_mut(&gang.key) {
-                    Some((_, members)) => members.push(member),
-                    None => {
-                        gangs.insert(gang.key.clone(), (Arc::clone(gang), vec![member]));
-                    }
+                if let Some(known) = gangs.get_mut(&gang.key) {
+                    known.members.push(member);
+                    known.newest = known.newest.max(*created);
+                } else {
+                    let (info, members) = (Some(Arc::clone(gang)), vec![member]);
+                    gangs.insert(gang.key.clone(), GangMembers { info, members, newest: *created });
                 }
             }
             Some(gangs)
@@ -126,7 +164,7 @@ impl Members {
 
 impl Shared {
     fn record(&mut self, namespace: &str, membership: &Membership) -> Option<MemberRecord> {
-        let Membership { key, workload, stage, terms, identity } = membership;
+        let Membership { key, workload, stage, terms, created, identity } = membership;
         let (mode, name) = key.clone()?;
         let key = GangKey { namespace: namespace.to_owned(), mode, name };
         let known = self.gangs.get(&key).filter(|gang| gang.workload == *workload).cloned();
@@ -142,7 +180,7 @@ impl Shared {
             self.terms.insert(Arc::clone(&terms));
             terms
         });
-        Some(MemberRecord { gang, stage: *stage, terms })
+        Some(MemberRecord { gang, stage: *stage, terms, created: *created })
     }
 
     /// Removes values that no pod shares any more, once their number has doubled.
@@ -152,5 +190,31 @@ impl Shared {
             self.terms.retain(|terms| Arc::strong_count(terms) > 1);
             self.cleanup_at = CLEANUP.max(self.gangs.len() * 2);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Pods are modes and names of their keys, `-` without a key.
+    #[rstest]
+    #[case::own(&["native train-1", "native train-1"], 0)]
+    #[case::without_key(&["native train-1", "-", "-"], 2)]
+    #[case::another_mode(&["native train-1", "volcano train-1"], 1)]
+    #[case::another_gang(&["native train-1", "native train-0"], 1)]
+    #[case::none(&[], 0)]
+    fn pods_that_do_not_name_the_object_of_their_gang_are_counted(#[case] pods: &[&str], #[case] expected: usize) {
+        let mut found = FoundPods::default();
+        for pod in pods {
+            let key = pod.split_once(' ').map(|(mode, name)| (GangMode::parse(mode).unwrap(), name.to_owned()));
+            found.record("train-1".to_owned(), key.as_ref());
+        }
+        found.record("other".to_owned(), None);
+        let name = "train-1".to_owned();
+        let gang = GangKey { namespace: "team-a".to_owned(), mode: GangMode::Native, name };
+        assert_eq!(found.without_key(&gang), expected);
     }
 }

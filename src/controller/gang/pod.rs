@@ -1,5 +1,6 @@
 //! A pod of a gang as it is decoded from the watch: the fields for decisions.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer};
@@ -8,16 +9,12 @@ use serde_json::{Value, json};
 use crate::cluster::partial::served_as;
 use trainmesh_core::gang::key::{COSCHEDULING_GROUP, VOLCANO_GROUP};
 use trainmesh_core::gang::object::{SchedulingTerms, Stage, VOLCANO_QUEUE, VOLCANO_TOPOLOGY};
-use trainmesh_core::gang::{GangMode, WorkloadKey};
+use trainmesh_core::gang::{GangMode, MAX_APPLIED, WorkloadKey, applied_gang};
 use trainmesh_core::sparse::{Items, Keep, Schema};
 use trainmesh_core::{keys, pod, sparse, workload};
 
 /// Maximum length of a name in bytes.
 const MAX_NAME: usize = 253;
-/// Maximum length of the annotation with the applied rules, in bytes.
-const MAX_APPLIED: usize = 1024;
-/// Prefix of the rule in the annotation with the applied rules.
-const RULE: &str = "gang=";
 
 /// A pod of which only the fields for decisions are decoded. Its content is untrusted.
 #[derive(Clone, Debug)]
@@ -30,11 +27,12 @@ pub(super) struct KeyedPod {
 /// Membership of a pod in a gang.
 #[derive(Clone, Debug)]
 pub(super) struct Membership {
-    /// Mode and name of the object, if the webhook gave the pod a key that names one.
+    /// Mode and name of the object, if the webhook gave the pod a key that names one. It may be that of another gang.
     pub(super) key: Option<(GangMode, String)>,
     pub(super) workload: WorkloadKey,
     pub(super) stage: Stage,
     pub(super) terms: SchedulingTerms,
+    pub(super) created: Option<Timestamp>,
     /// Labels and owner of the pod, which identify its role.
     pub(super) identity: Value,
 }
@@ -47,6 +45,7 @@ static POD: Schema = Schema::Object(&[
             ("name", Schema::Text(MAX_NAME)),
             ("uid", Schema::Text(MAX_NAME)),
             ("resourceVersion", Schema::Text(MAX_NAME)),
+            ("creationTimestamp", Schema::Text(MAX_NAME)),
             ("deletionTimestamp", Schema::Text(MAX_NAME)),
             (
                 "labels",
@@ -115,6 +114,7 @@ impl Membership {
             workload: WorkloadKey::of(pod, namespace)?,
             stage: Stage::read(pod),
             terms: SchedulingTerms::read(pod),
+            created: metadata("creationTimestamp").and_then(Value::as_str).and_then(|time| time.parse().ok()),
             identity: json!({"metadata": {
                 "name": metadata("name"), "labels": metadata("labels"), "ownerReferences": metadata("ownerReferences"),
             }}),
@@ -125,8 +125,7 @@ impl Membership {
 /// Returns the key of `pod`, according to the annotation that the webhook wrote. A copied template contains that, too, but
 /// then the name of the object and that of the workload's gang differ.
 fn key(pod: pod::Pod<'_>) -> Option<(GangMode, String)> {
-    let applied = pod.annotation(keys::APPLIED).filter(|applied| applied.len() <= MAX_APPLIED)?;
-    let mode = applied.split(',').find_map(|rule| GangMode::parse(rule.trim().strip_prefix(RULE)?))?;
+    let mode = GangMode::parse(applied_gang(pod)?)?;
     let name = mode.gang_named_by(pod).filter(|name| mode.has_objects() && name.len() <= MAX_NAME)?;
     Some((mode, name.to_owned()))
 }

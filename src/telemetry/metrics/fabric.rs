@@ -23,24 +23,28 @@ impl FabricMetrics {
         self.mixed.set(to_i64(gangs));
     }
 
-    /// Sets the number of gangs and of profile revisions that are not pinned because of the limit.
-    pub fn set_unpinned(&self, gangs: usize, profiles: usize) {
-        for (what, number) in [("gangs", gangs), ("profiles", profiles)] {
+    /// Sets the number of gangs, of profile revisions, and of gangs without a pinned mode, because of the limits.
+    pub fn set_unpinned(&self, gangs: usize, profiles: usize, gang_modes: usize) {
+        for (what, number) in [("gangs", gangs), ("profiles", profiles), ("gang_modes", gang_modes)] {
             self.dropped.get_or_create(&DroppedLabels { what }).set(to_i64(number));
         }
     }
 
     pub(super) fn register(registry: &mut Registry) -> Self {
         let (mixed, dropped) = (Gauge::default(), Family::default());
-        registry.register("fabric_mixed_gangs", "Gangs whose pods got different fabric profiles", mixed.clone());
+        registry.register(
+            "fabric_mixed_gangs",
+            "Gangs whose pods have different fabric profiles or revisions",
+            mixed.clone(),
+        );
         registry.register(
             "fabric_unpinned",
-            "Gangs and profile revisions that are not pinned because of the size limit",
+            "Gangs, profile revisions and gang modes that are not pinned because of the size limit",
             dropped.clone(),
         );
         let metrics = Self { mixed, dropped };
-        // Export both series from the start, not only after something has been dropped.
-        metrics.set_unpinned(0, 0);
+        // Export all series from the start, not only after something has been dropped.
+        metrics.set_unpinned(0, 0, 0);
         metrics
     }
 }

@@ -52,7 +52,7 @@ impl GangMetrics {
         registry.register("gang_groups", "PodGroups that the controller manages", metrics.groups.clone());
         registry.register(
             "gang_groups_missing",
-            "Gangs whose pods wait for a PodGroup that does not exist",
+            "Gangs whose pods have waited for their PodGroup for more than 90 seconds",
             metrics.missing.clone(),
         );
         registry.register(

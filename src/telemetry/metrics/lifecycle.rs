@@ -44,7 +44,7 @@ struct SkipLabels {
 }
 
 impl LifecycleMetrics {
-    /// Counts an attempt to terminate a proxy.
+    /// Counts an attempt to terminate a proxy or another sidecar.
     pub fn record_attempt(&self, method: &'static str, result: &'static str) {
         self.attempts.get_or_create(&AttemptLabels { method, result }).inc();
     }
@@ -62,12 +62,12 @@ impl LifecycleMetrics {
         self.skips.get_or_create(&SkipLabels { reason }).inc();
     }
 
-    /// Counts main containers that were restarted after their proxy was terminated.
+    /// Counts main containers that were restarted after their proxy or another sidecar was terminated.
     pub fn record_premature_end(&self) {
         self.premature_ends.inc();
     }
 
-    /// Counts a pod that the webhook should have changed but was not called for.
+    /// Counts a new pod that lacks a change of the webhook.
     pub fn record_missed_pod(&self) {
         self.missed_pods.inc();
     }
@@ -98,7 +98,11 @@ impl LifecycleMetrics {
         let premature_ends = Counter::default();
         let missed_pods = Counter::default();
         let leader = Gauge::default();
-        registry.register("proxy_end", "Attempts to terminate a proxy by method and result", attempts.clone());
+        registry.register(
+            "proxy_end",
+            "Attempts to terminate a proxy or another sidecar by method and result",
+            attempts.clone(),
+        );
         registry.register_with_unit(
             "proxy_end_delay",
             "Time from the completion of the main containers to the termination of the proxy",
@@ -109,12 +113,12 @@ impl LifecycleMetrics {
         registry.register("skips", "Skipped pods by reason", skips.clone());
         registry.register(
             "premature_end",
-            "Pods whose main containers were restarted after their proxy was terminated",
+            "Pods whose main containers were restarted after their proxy or another sidecar was terminated",
             premature_ends.clone(),
         );
         registry.register(
             "missed_pods",
-            "Pods that the webhook should have changed but was not called for",
+            "New pods with Istio's sidecar that lack a change of the webhook",
             missed_pods.clone(),
         );
         registry.register("leader", "1 if this replica is the leader, else 0", leader.clone());

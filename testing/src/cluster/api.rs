@@ -10,6 +10,8 @@ use kube::{Client, Error};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use super::{TIMEOUT, within};
+
 /// Resource name of each kind as `kubectl` accepts it, API path of its group, and plural.
 const KINDS: &[(&str, &str, &str)] = &[
     ("certificate", "/apis/cert-manager.io/v1", "certificates"),
@@ -20,9 +22,10 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("mutatingwebhookconfiguration", "/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     ("namespace", "/api/v1", "namespaces"),
     ("pod", "/api/v1", "pods"),
-    ("podgroups.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2", "podgroups"),
-    ("podgroups.scheduling.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1", "podgroups"),
-    ("podgroups.scheduling.x-k8s.io", "/apis/scheduling.x-k8s.io/v1alpha1", "podgroups"),
+    ("podgroups.v1alpha1.scheduling.x-k8s.io", "/apis/scheduling.x-k8s.io/v1alpha1", "podgroups"),
+    ("podgroups.v1alpha2.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2", "podgroups"),
+    ("podgroups.v1beta1.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1beta1", "podgroups"),
+    ("podgroups.v1beta1.scheduling.volcano.sh", "/apis/scheduling.volcano.sh/v1beta1", "podgroups"),
     ("pytorchjob", "/apis/kubeflow.org/v1", "pytorchjobs"),
     ("resourcequota", "/api/v1", "resourcequotas"),
     ("secret", "/api/v1", "secrets"),
@@ -38,8 +41,7 @@ struct Connection {
 
 /// Gets an object; `namespace` is `None` for cluster-scoped kinds. Returns `None` if the object does not exist.
 pub(super) fn get(kind: &str, namespace: Option<&str>, name: &str) -> Option<Value> {
-    let request = request(kind, namespace).get(name, &GetParams::default()).expect("a name");
-    match send(request) {
+    match repeat(|| send(request(kind, namespace).get(name, &GetParams::default()).expect("a name"))) {
         Ok(object) => Some(object),
         Err(Error::Api(status)) if status.code == 404 => None,
         Err(error) => panic!("could not get {kind} {name}: {error}"),
@@ -48,8 +50,9 @@ pub(super) fn get(kind: &str, namespace: Option<&str>, name: &str) -> Option<Val
 
 /// Lists the objects that match a label selector; an empty selector matches all.
 pub(super) fn list(kind: &str, namespace: Option<&str>, selector: &str) -> Vec<Value> {
-    let request = request(kind, namespace).list(&ListParams::default().labels(selector)).expect("a selector");
-    let mut list = send(request).unwrap_or_else(|error| panic!("could not list {kind}: {error}"));
+    let parameters = ListParams::default().labels(selector);
+    let list = || send(request(kind, namespace).list(&parameters).expect("a selector"));
+    let mut list = repeat(list).unwrap_or_else(|error| panic!("could not list {kind}: {error}"));
     let Value::Array(items) = list["items"].take() else { panic!("no list: {list}") };
     items
 }
@@ -65,14 +68,39 @@ pub(super) fn create(kind: &str, namespace: Option<&str>, object: &Value, dry_ru
     send(request)
 }
 
+/// Creates an object unless it exists.
+pub(super) fn ensure(kind: &str, namespace: Option<&str>, object: &Value) {
+    match repeat(|| create(kind, namespace, object, false)) {
+        Err(error) if !already_exists(&error) => panic!("could not create {object}: {error}"),
+        _ => {}
+    }
+}
+
 /// Deletes an object in the background.
 pub(super) fn delete(kind: &str, name: &str) -> Result<Value, Error> {
     send(request(kind, None).delete(name, &DeleteParams::background()).expect("a name"))
 }
 
+/// Deletes a namespaced object without a grace period.
+pub(super) fn delete_now(kind: &str, namespace: &str, name: &str) {
+    let parameters = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::background() };
+    let deleted = send(request(kind, Some(namespace)).delete(name, &parameters).expect("a name"));
+    let _ = deleted.unwrap_or_else(|error| panic!("could not delete {kind} {name}: {error}"));
+}
+
 /// Returns true if an object could not be created because it exists.
-pub(super) fn already_exists(error: &Error) -> bool {
+fn already_exists(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 409)
+}
+
+/// Repeats a request that has the same result each time, while the connection or the apiserver fails.
+fn repeat(send: impl Fn() -> Result<Value, Error>) -> Result<Value, Error> {
+    let is_final = |error: &Error| matches!(error, Error::Api(status) if status.code < 500 && status.code != 429);
+    let attempt = || match send() {
+        Err(error) if !is_final(&error) => Err(error),
+        result => Ok(result),
+    };
+    within(TIMEOUT, attempt).unwrap_or_else(Err)
 }
 
 fn request(kind: &str, namespace: Option<&str>) -> Request {

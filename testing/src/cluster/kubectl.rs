@@ -51,8 +51,30 @@ pub fn list(items: impl IntoIterator<Item = Value>) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items.into_iter().collect::<Vec<_>>()})
 }
 
-/// Runs `kubectl` with `input` on standard input.
+/// Errors of `kubectl` on a busy machine before it has sent the request: to the apiserver, and of the apiserver to a kubelet.
+const UNSENT: [&str; 2] = ["TLS handshake timeout", "failed to download openapi"];
+/// Error of the apiserver about a webhook, which may contain the same texts.
+const WEBHOOK_FAILED: &str = "failed calling webhook";
+/// Number of attempts to send a request.
+const ATTEMPTS: usize = 5;
+
+/// Runs `kubectl` with `input` on standard input. Repeats it if the request could not be sent.
 pub(super) fn run(arguments: &[&str], input: &str) -> KubectlOutput {
+    let is_unsent = |output: &KubectlOutput| {
+        let has_error = UNSENT.iter().any(|error| output.stderr.contains(error));
+        !output.status.success() && has_error && !output.stderr.contains(WEBHOOK_FAILED)
+    };
+    let mut output = run_once(arguments, input);
+    for _ in 1..ATTEMPTS {
+        if !is_unsent(&output) {
+            break;
+        }
+        output = run_once(arguments, input);
+    }
+    output
+}
+
+fn run_once(arguments: &[&str], input: &str) -> KubectlOutput {
     let mut child = Command::new("kubectl")
         .args(arguments)
         .stdin(Stdio::piped())

@@ -26,14 +26,10 @@ impl Namespace {
         let labels: Map<String, Value> =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
-        let _ = api::create("namespace", None, &namespace, false).expect("create a namespace");
+        api::ensure("namespace", None, &namespace);
         // The ServiceAccount controller creates it later; until then the apiserver rejects every pod.
-        match api::create("serviceaccount", Some(&name), &json!({"metadata": {"name": "default"}}), false) {
-            Err(error) if !api::already_exists(&error) => {
-                panic!("could not create the service account of {name}: {error}")
-            }
-            _ => Self { name, audit },
-        }
+        api::ensure("serviceaccount", Some(&name), &json!({"metadata": {"name": "default"}}));
+        Self { name, audit }
     }
 
     /// Applies objects, in YAML or JSON, with `kubectl apply`.
@@ -49,6 +45,11 @@ impl Namespace {
     /// Deletes an object in the background.
     pub fn delete(&self, kind: &str, name: &str) -> KubectlOutput {
         self.kubectl(&["delete", kind, name, "--wait=false"], "")
+    }
+
+    /// Deletes a pod at once, without waiting for its kubelet, with the in-process client.
+    pub fn delete_pod_now(&self, name: &str) {
+        api::delete_now("pod", &self.name, name);
     }
 
     /// Creates a pod with the in-process client.

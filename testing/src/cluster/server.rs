@@ -1,23 +1,28 @@
 //! Runs `trainmesh webhook` or `trainmesh controller` as a process. Both have the same admin endpoints and log format.
 
+mod supervisor;
+
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{TIMEOUT, eventually};
+use supervisor::Supervised;
+
+/// Name of the log in the folder of a server.
+const LOG: &str = "log";
 
 /// A running `trainmesh`, killed when it is dropped.
 #[derive(Debug)]
 pub struct Server {
-    /// Address of the admin port.
-    pub admin: SocketAddr,
-    child: Child,
+    process: Arc<Supervised>,
     folder: TempDir,
 }
 
@@ -37,16 +42,26 @@ impl Server {
     /// Starts a server and waits for the first line of its log. `command` adds the subcommand and its flags; the log is
     /// written to `folder`.
     pub fn start(folder: TempDir, command: impl FnOnce(&mut Command)) -> Self {
-        let log = File::create(folder.path().join("log")).expect("create the log file");
+        let path = folder.path().join(LOG);
+        let log = File::create(&path).expect("create the log file");
         let mut program = Command::new(crate::program());
         command(&mut program);
         program
             .args(["--admin-listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug"])
             .env_remove("TRAINMESH_CONFIG")
             .stderr(Stdio::from(log));
-        let child = program.spawn().expect("start trainmesh");
-        let mut server = Self { admin: SocketAddr::from(([0, 0, 0, 0], 0)), child, folder };
-        server.admin = server.address("admin");
+        let process = Arc::new(Supervised::start(program, path));
+        let server = Self { process, folder };
+        server.process.set_admin(server.address("admin"));
+        server
+    }
+
+    /// Starts a controller like [`Server::start`]. If it loses its lease because the machine is busy, another one is started
+    /// with the same flags, as a kubelet would.
+    pub fn start_supervised(folder: TempDir, command: impl FnOnce(&mut Command)) -> Self {
+        let server = Self::start(folder, command);
+        let process = Arc::clone(&server.process);
+        thread::spawn(move || process.supervise());
         server
     }
 
@@ -95,26 +110,24 @@ impl Server {
 
     /// Sends a signal: `KILL`, `STOP`, `CONT` or `TERM`.
     pub fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status().expect("start kill");
+        let sent = self.process.signal(name);
         assert!(sent.success(), "signal {name} was not sent");
     }
 
     /// Returns true if the process has exited.
     pub fn has_exited(&mut self) -> bool {
-        self.child.try_wait().expect("poll the process").is_some()
+        self.process.exit_status().is_some()
     }
 
     /// Waits until the process has exited.
     pub fn wait_for_exit(&mut self) -> ExitStatus {
-        let child = &mut self.child;
-        eventually(TIMEOUT, "the process exits", || child.try_wait().expect("poll the process").ok_or("it runs"))
+        eventually(TIMEOUT, "the process exits", || self.process.exit_status().ok_or("it runs"))
     }
 
     /// Gets a path of the admin port. Returns status and body; the status is 0 if the server does not respond.
     pub fn get(&self, path: &str) -> (u16, String) {
         let fetch = || -> std::io::Result<String> {
-            let mut stream = TcpStream::connect(self.admin)?;
+            let mut stream = TcpStream::connect(self.process.admin())?;
             stream.set_read_timeout(Some(TIMEOUT))?;
             write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
             let mut text = String::new();
@@ -133,7 +146,7 @@ impl Server {
     }
 
     fn log_text(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).expect("read the log")
+        fs::read_to_string(self.folder.path().join(LOG)).expect("read the log")
     }
 }
 
@@ -141,10 +154,8 @@ impl Drop for Server {
     #[allow(clippy::print_stdout, reason = "the test harness shows standard output when a test fails")]
     fn drop(&mut self) {
         if thread::panicking() {
-            println!("log of process {}:\n{}", self.child.id(), self.log_text());
+            println!("log of {:?}:\n{}", self.process, self.log_text());
         }
-        // Fails if the process has exited.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 }

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Deadline for any one event. On a busy machine with two clusters and clients that back off for half a minute, some
-/// take more than a minute.
-pub const TIMEOUT: Duration = Duration::from_mins(2);
+/// take minutes. It is shorter than the controller's resync, which would hide that it has missed a change.
+pub const TIMEOUT: Duration = Duration::from_mins(4);
 
 /// Interval between two probes: short for a test, but long enough for an apiserver that many tests poll.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -35,6 +35,9 @@ impl ServiceAccount {
         config["users"][0]["user"] = json!({"token": token.trim()});
         let kubeconfig = server::write_file(folder.path(), &format!("kubeconfig-{name}"), &config.to_string());
         let user = format!("system:serviceaccount:{}:{name}", namespace.name);
+        let [verb, resource] =
+            [&rules[0]["verbs"][0], &rules[0]["resources"][0]].map(|text| text.as_str().expect("a rule"));
+        Cluster::get().wait_until_allowed(&user, [verb, resource], &namespace.name);
         Self { kubeconfig, user, name: name.to_owned() }
     }
 

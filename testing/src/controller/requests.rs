@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::{ObservedPod, PROXY};
 use crate::cluster::Namespace;
 
 /// The first termination method: terminates the proxy through Envoy's admin port.
@@ -26,12 +28,36 @@ pub fn container_requests(namespace: &Namespace, name: &str) -> Vec<ContainerReq
     container_requests_by_pod(namespace).remove(name).unwrap_or_default()
 }
 
+/// Most requests to a pod until a busy kubelet has reported that its proxy terminated.
+const MAX_REQUESTS: usize = 10;
+
+/// Returns the requests to a pod until its proxy terminated; successive ones that are equal count once. While a busy kubelet has
+/// not reported the termination, the controller may repeat them. Panics if there are more than [`MAX_REQUESTS`] in all.
+pub fn requests_until_termination(namespace: &Namespace, pod: &ObservedPod) -> Vec<ContainerRequest> {
+    // Rounded down to seconds.
+    let end = pod.terminated_at(PROXY).expect("the proxy has terminated") + SignedDuration::from_secs(1);
+    let is_earlier = |event: &Value| {
+        let received = event["requestReceivedTimestamp"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+        received.expect("a request has a time") < end
+    };
+    let all = container_requests(namespace, pod.name());
+    assert!(all.len() <= MAX_REQUESTS, "{all:?}");
+    let mut requests = by_pod(namespace, is_earlier).remove(pod.name()).unwrap_or_default();
+    requests.dedup();
+    requests
+}
+
 /// Returns the requests to each pod of a namespace. Pods without requests are absent.
 pub fn container_requests_by_pod(namespace: &Namespace) -> BTreeMap<String, Vec<ContainerRequest>> {
+    by_pod(namespace, |_| true)
+}
+
+fn by_pod(namespace: &Namespace, keep: impl Fn(&Value) -> bool) -> BTreeMap<String, Vec<ContainerRequest>> {
     let mut requests = namespace.audit_started(|event| {
         let is_container_request = matches!(event["objectRef"]["subresource"].as_str(), Some("exec" | "portforward"));
         is_container_request && !event["userAgent"].as_str().is_some_and(|agent| agent.starts_with("kubectl/"))
     });
+    requests.retain(keep);
     requests.sort_by_key(|event| event["requestReceivedTimestamp"].to_string());
     let mut by_pod: BTreeMap<String, Vec<ContainerRequest>> = BTreeMap::new();
     for event in &requests {
@@ -44,7 +70,7 @@ pub fn container_requests_by_pod(namespace: &Namespace) -> BTreeMap<String, Vec<
 impl ContainerRequest {
     /// Returns an exec of `command` in the proxy.
     pub fn proxy(command: &str) -> Self {
-        Self::Exec { container: super::PROXY.to_owned(), command: command.to_owned() }
+        Self::Exec { container: PROXY.to_owned(), command: command.to_owned() }
     }
 
     fn new(event: &Value) -> Self {

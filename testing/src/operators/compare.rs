@@ -94,15 +94,17 @@ impl Created {
     /// Returns pods as the apiserver decodes them: with the defaults of its schema and canonical quantities, like the
     /// pods of the controllers in the audit log.
     fn decode_pods(&self, pods: Vec<Value>) -> Vec<Value> {
-        let count = pods.len();
+        let dry_runs = || self.namespace.audit(|event| creates_pod(event) && is_dry_run(event));
+        let (count, before) = (pods.len(), dry_runs().len());
         // The result of admission does not matter: the audit log has the request.
         let output = self.namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &list(pods));
-        let mut events = self.namespace.audit(|event| creates_pod(event) && is_dry_run(event));
-        let recent = events.split_off(events.len().saturating_sub(count));
-        let decoded: Vec<_> = recent.into_iter().map(|mut event| event["requestObject"].take()).collect();
-        let complete = decoded.len() == count && decoded.iter().all(Value::is_object);
-        assert!(complete, "the apiserver could not decode the pods of the preview: {}", output.stderr);
-        decoded
+        // The apiserver may respond before it writes the event.
+        eventually(TIMEOUT, "the audit log has the pods of the preview", || {
+            let recent = dry_runs().split_off(before);
+            let decoded: Vec<_> = recent.into_iter().map(|mut event| event["requestObject"].take()).collect();
+            let complete = decoded.len() == count && decoded.iter().all(Value::is_object);
+            if complete { Ok(decoded) } else { Err(format!("the apiserver could not decode them: {}", output.stderr)) }
+        })
     }
 }
 

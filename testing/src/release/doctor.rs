@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::cluster::{TIMEOUT, eventually};
 use crate::release::Release;
 
 /// Exit code of the command, and code and level of each finding.
@@ -27,12 +28,18 @@ pub fn run_doctor(release: &Release) -> DoctorReport {
     DoctorReport { exit_code: output.status.code(), findings }
 }
 
-/// Asserts that the report has no problems and that the checks of a complete installation succeeded.
-pub fn assert_healthy(report: &DoctorReport) {
-    let DoctorReport { exit_code, findings } = report;
+/// Waits until the report has no problems, such as a replica that responds slowly, and the checks of a complete
+/// installation succeed.
+pub fn wait_until_healthy(release: &Release) {
+    eventually(TIMEOUT, "doctor finds no problem", || problems(&run_doctor(release)).map_or(Ok(()), Err));
+}
+
+fn problems(DoctorReport { exit_code, findings }: &DoctorReport) -> Option<String> {
     let problems: Vec<_> = findings.iter().filter(|(_, level)| level == "warning" || level == "failure").collect();
-    assert!(problems.is_empty() && *exit_code == Some(0), "{exit_code:?} {problems:?}");
-    for expected in [
+    if !problems.is_empty() || *exit_code != Some(0) {
+        return Some(format!("{exit_code:?} {problems:?}"));
+    }
+    let mut expected = [
         "Registered",
         "CertificateTrusted",
         "EndpointsReady",
@@ -42,7 +49,8 @@ pub fn assert_healthy(report: &DoctorReport) {
         "RightsGranted",
         "ExecPolicyInForce",
         "OptedIn",
-    ] {
-        assert!(findings.iter().any(|(code, _)| code == expected), "{expected} is missing: {findings:?}");
-    }
+    ]
+    .into_iter();
+    let missing = expected.find(|expected| !findings.iter().any(|(code, _)| code == expected));
+    missing.map(|missing| format!("{missing} is missing: {findings:?}"))
 }

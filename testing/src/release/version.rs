@@ -46,10 +46,11 @@ impl Version {
         built.call_once(|| Cluster::get().build_image(&format!("trainmesh:{}", self.tag()), program));
     }
 
-    /// Returns values that select the image.
+    /// Returns values that select the image, and a timeout of calls that a busy machine meets. With that of Istio's injector, the
+    /// sum for both webhooks is below the deadline of the apiserver's requests, which doctor reports.
     pub(super) fn values(self) -> [String; 2] {
         let image = format!("image.repository=trainmesh.test/trainmesh,image.tag={}", self.tag());
-        [image, "image.pullPolicy=Never".to_owned()]
+        [image, "image.pullPolicy=Never,webhook.timeoutSeconds=11".to_owned()]
     }
 }
 

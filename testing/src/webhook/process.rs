@@ -25,7 +25,7 @@ impl Process {
         let folder = server::temp_folder();
         let [chain, key] = write(folder.path(), &certificate);
         let server = Server::start(folder, |command| {
-            command.args(["webhook", "--listen", "127.0.0.1:0", "--namespace", namespace, "--grace", "2s"]);
+            command.args(["webhook", "--listen", "127.0.0.1:0", "--namespace", namespace, "--grace", "30s"]);
             command.arg("--tls-cert").arg(chain).arg("--tls-key").arg(key).args(options.arguments);
             if let Some(path) = options.kubeconfig {
                 command.arg("--kubeconfig").arg(path);

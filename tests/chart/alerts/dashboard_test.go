@@ -80,8 +80,15 @@ func (p panel) problems(documented string) []string {
 			return nil
 		})
 	}
-	// A name without documentation is probably misspelled, and then no series gets the display name.
+	// A name without documentation that is no legend either is probably misspelled, and then no series gets the override.
 	for _, override := range p.FieldConfig.Overrides {
+		isLegend := false
+		for _, target := range p.Targets {
+			isLegend = isLegend || target.LegendFormat == override.Matcher.Options
+		}
+		if isLegend {
+			continue
+		}
 		for _, name := range strings.Split(override.Matcher.Options, ": ") {
 			if !strings.Contains(documented, "`"+name+"`") && !strings.Contains(documented, "## "+name+"\n") {
 				found = append(found, "undocumented label value "+name)

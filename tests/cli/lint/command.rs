@@ -45,6 +45,24 @@ spec:
     Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: i}]}}}
 ";
 
+/// A job whose launcher passes SETTING to the ranks.
+const MPI_JOB: &str = "\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: llama}
+spec:
+  slotsPerWorker: 8
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: launcher, image: i, command: [mpirun, -x, SETTING, train]}]}}}
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - {name: worker, image: i, resources: {limits: {nvidia.com/gpu: 8}}, volumeMounts: [{name: shm, mountPath: /dev/shm}]}
+          volumes: [{name: shm, emptyDir: {medium: Memory}}]
+";
+
 /// A job of Kubeflow Trainer whose launcher runs `mpirun`. `AS_NODE` selects whether the launcher also runs ranks.
 const MPI_TRAIN_JOB: &str = "\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -142,6 +160,27 @@ fn manifest_with(id: &str) -> String {
     &["FP046 W fabric is refused: FabricContradicted: ", "stdin:9 /spec/containers/0/env/0\n"],
     ""
 )]
+#[case::profile_of_another_platform(
+    &["lint", "-f", "-", "--fabric", "gke-rdma-gib-a4"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}\n  containers:\n  - name: a\n    image: i\n    resources: {limits: {nvidia.com/gpu: 8}}\n",
+    0,
+    &["the profile is not for p5.48xlarge: select eks-efa\n"],
+    ""
+)]
+#[case::node_labels_that_exclude_each_other(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {pool: a}\n  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [b]}]}]}}}\n  containers: [{name: a, image: i}]\n",
+    1,
+    &["FP028 E no node matches: nodeSelector and required node affinity disagree on pool\n    stdin:5 /spec/nodeSelector/pool\n"],
+    ""
+)]
+#[case::unknown_profile(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {trainmesh.dev/fabric: basement}}\nspec: {containers: [{name: a, image: i}]}\n",
+    0,
+    &["no fabric profile has this name: basement: trainmesh fabric list shows all, with --config also yours\n"],
+    ""
+)]
 #[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed, because the input has no Namespace: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]
 #[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and Gloo", "W: 2, I: 1"], "")]
 #[case::labels_of_the_input_are_replaced(&["lint", "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP005 E"], "warning: --namespace-labels replaces the labels of Namespace default in the input: leave it out to use them\n")]
@@ -162,6 +201,20 @@ fn manifest_with(id: &str) -> String {
     &MPI_TRAIN_JOB.replace("AS_NODE", "true"),
     0,
     &["FP023 W container node: NCCL_IB_HCA does not reach ranks that sshd starts"],
+    ""
+)]
+#[case::launcher_that_disables_the_adapters_of_a_profile(
+    &["lint", "-f", "-", "--fabric", "ib-shared"],
+    &MPI_JOB.replace("SETTING", "NCCL_IB_DISABLE=1"),
+    1,
+    &["FP003 E container launcher: NCCL_IB_DISABLE is set: NCCL does not use rdma/hca_shared_devices_a"],
+    ""
+)]
+#[case::launcher_with_a_profile(
+    &["lint", "-f", "-", "--fabric", "ib-shared", "--fail-on", "W"],
+    &MPI_JOB.replace("SETTING", "NCCL_DEBUG_SUBSYS=NET"),
+    0,
+    &["E: 0, W: 0"],
     ""
 )]
 #[case::roles_are_folded(&["lint", "-f", "examples/pytorchjob.yaml"], "", 0, &["examples/pytorchjob.yaml:2: PyTorchJob research/llama-pretrain Master, Worker\n"], "")]

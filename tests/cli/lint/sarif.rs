@@ -110,3 +110,20 @@ fn locations_outside_the_working_directory_are_absolute() {
     assert_eq!(found, json!({"uri": format!("file://{}", path.display())}));
     assert_eq!(artifact("-"), json!({"uri": "stdin", "description": {"text": "standard input"}}));
 }
+
+/// A file that cannot be read is a result, as an invalid document is.
+#[test]
+fn missing_files_are_results_beside_the_others() {
+    let run = trainmesh(&["lint", "-f", "nope.yaml", "-f", "-", "-o", "sarif"], POD);
+    let log: Value = serde_json::from_str(&run.stdout).unwrap();
+    check(&log);
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let rules: Vec<&str> = results.iter().map(|result| result["ruleId"].as_str().unwrap()).collect();
+    assert_eq!((run.code, rules), (Some(2), vec!["FP005", "FP010", "manifest"]));
+    let location = &results[2]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (&location["artifactLocation"]["uri"], &location["region"]["startLine"]),
+        (&json!("nope.yaml"), &json!(1))
+    );
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}

@@ -49,6 +49,10 @@ metadata: {name: data}
 spec: {accessModes: [ReadWriteOnce]}
 ";
 
+/// A job whose annotation has no effect.
+const ISTIO_JOB: &str = "{apiVersion: batch/v1, kind: Job, metadata: {name: a, annotations: {sidecar.istio.io/inject: 'false'}}, \
+                         spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}}\n";
+
 const TR007: &str = "TR007 E container pytorch: --nnodes=4, but the job has 2 pods: the group never forms";
 const TR006: &str = "warning: stdin: document 1, line 6: TR006: PyTorchJob default/llama: sidecar.istio.io/inject has no effect in \
                      .metadata.labels: move it to .spec.pytorchReplicaSpecs.Worker.template.metadata.labels\n";
@@ -59,6 +63,22 @@ const TR006: &str = "warning: stdin: document 1, line 6: TR006: PyTorchJob defau
 #[case::namespace_that_is_not_opted_in(&["preview", "-f", "-", "--namespace-labels", "a=b"], 0, &[TR007])]
 fn findings_are_shown(#[case] arguments: &[&str], #[case] code: i32, #[case] output: &[&str]) {
     assert_exit(&trainmesh(arguments, JOB), code, output, TR006);
+}
+
+/// The operator sets the variable, which the manifest does not contain, from the elastic policy.
+#[rstest]
+#[case::too_many("{minReplicas: 4, maxReplicas: 8}", "", "fix: set elasticPolicy.minReplicas and maxReplicas")]
+#[case::too_few("{minReplicas: 1, maxReplicas: 1}", "", "fix: set elasticPolicy.minReplicas and maxReplicas")]
+#[case::option("{minReplicas: 4, maxReplicas: 8}", "--nnodes=4, ", "fix: set --nnodes to the number of pods")]
+fn the_fix_of_tr007_is_where_the_number_is_set(#[case] policy: &str, #[case] option: &str, #[case] expected: &str) {
+    let job = format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: a}}\nspec:\n  elasticPolicy: {policy}\n  pytorchReplicaSpecs:\n    \
+         Worker: {{replicas: 2, template: {{spec: {{containers: [{{name: pytorch, image: i, command: [torchrun, {option}t.py]}}]}}}}}}\n"
+    );
+    let run = trainmesh(&["lint", "-f", "-"], &job);
+    let words: Vec<&str> = run.stdout.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(text.contains("TR007") && text.contains(expected), "{run:#?}");
 }
 
 #[test]
@@ -88,7 +108,7 @@ fn other_files_of_the_input_are_read() {
     assert_exit(&run, 0, &["W: 0"], "");
 }
 
-/// A warning about a document has no severity: as information, it is not shown.
+/// A warning about a document is not shown as information.
 #[rstest]
 #[case::enabled("", 1, &["FP049", "FP045"])]
 #[case::disabled("disable: [FP049, FP045]", 0, &[])]
@@ -108,6 +128,45 @@ fn warnings_about_documents_follow_the_configuration(#[case] lint: &str, #[case]
     assert_exit(&run, code, &[], "");
     let found = ["FP049", "FP045"].into_iter().filter(|id| run.stderr.contains(id));
     assert_eq!(found.collect::<Vec<_>>(), ids, "{run:#?}");
+}
+
+/// A configured severity applies to warnings about workloads, other objects and `--namespace-labels`.
+#[rstest]
+#[case::default("", ISTIO_JOB, &[], "TR006:")]
+#[case::of_another_check("severity: {FP045: E}", ISTIO_JOB, &[], "TR006:")]
+#[case::workload("severity: {TR006: E}", ISTIO_JOB, &[], "TR006 E:")]
+#[case::field("severity: {FP049: E}", "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {selectr: {a: b}}}\n", &[], "FP049 E:")]
+#[case::namespace(
+    "severity: {FP045: E}", "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {trainmesh.dev/injct: enabled}}}\n", &[], "FP045 E:"
+)]
+#[case::flag(
+    "severity: {FP045: E}", "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: i}]}}\n",
+    &["--namespace-labels", "trainmesh.dev/injct=enabled"], "FP045 E:"
+)]
+fn severities_apply_to_warnings_about_documents(
+    #[case] lint: &str,
+    #[case] manifest: &str,
+    #[case] flags: &[&str],
+    #[case] expected: &str,
+) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.yaml");
+    let config = format!(
+        "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric: {{lint: {{{lint}}}}}\n"
+    );
+    fs::write(&path, config).unwrap();
+    let arguments = [&["lint", "-f", "-", "--config", path.to_str().unwrap()], flags].concat();
+    let is_error = expected.contains(" E");
+    let (code, counts) = if is_error { (1, "E: 1, W: 0,") } else { (0, "E: 0, W: 1,") };
+    let run = trainmesh(&arguments, manifest);
+    assert_exit(&run, code, &[counts], expected);
+    for (format, pointer, levels) in
+        [("json", "/warnings/0/severity", ["W", "E"]), ("sarif", "/runs/0/results/0/level", ["warning", "error"])]
+    {
+        let run = trainmesh(&[arguments.as_slice(), &["-o", format]].concat(), manifest);
+        let output: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(output.pointer(pointer), Some(&json!(levels[usize::from(is_error)])), "{run:#?}");
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ devices_stop() {
   end_process device-plugin
   [ -r "$RUN/devices" ] || return 0
   while read -r offer; do
-    wait_for kubelet 30 "the node has no ${offer%=*} left" node_has "${offer%=*}" 0
+    wait_for kubelet 180 "the node has no ${offer%=*} left" node_has "${offer%=*}" 0
   done <"$RUN/devices"
   rm "$RUN/devices"
 }

@@ -16,7 +16,7 @@ disturb() {
   [ "$1" = start ] || end_process "$component" 3
   [ "$1" != stop ] || return 0
   alive "$component" || "$start"
-  (wait_for "$component" 90 "$what" "$ready") || { show_log "$component"; exit 1; }
+  (wait_for "$component" 240 "$what" "$ready") || { show_log "$component"; exit 1; }
 }
 
 # admission FILE|default: sets the apiserver's AdmissionConfiguration.

@@ -14,7 +14,7 @@ kwok_command() {
       spawn kwok "${NET[@]}" env "PATH=$3:$PATH" kwok --kubeconfig "$RUN/kubeconfig" --config "$HERE/config/kwok.yaml" --config "$2" \
         --manage-nodes-with-label-selector type=kwok --node-ip "$NODE_IP" --node-port "$KWOK_PORT" --node-lease-duration-seconds 40 \
         --tls-cert-file "$PKI/kwok.crt" --tls-private-key-file "$PKI/kwok.key"
-      wait_for kwok 20 "kwok listens" port_open "$KWOK_PORT"
+      wait_for kwok 120 "kwok listens" port_open "$KWOK_PORT"
       ;;
     stop) end_process kwok ;;
     *) die kwok "unknown action '$action'" "start CONFIG DIR, or stop" ;;

@@ -72,7 +72,7 @@ mesh() {
       server injector istio-sidecar-injector "IP:127.0.0.1,DNS:localhost"
       spawn injector "${NET[@]}" "$(command -v istio-sidecar-injector)" --listen "127.0.0.1:$INJECTOR_PORT" \
         --tls-cert "$PKI/injector.crt" --tls-key "$PKI/injector.key" --image "$PROXY_IMAGE" "${options[@]}"
-      wait_for injector 10 "the injector listens" port_open "$INJECTOR_PORT"
+      wait_for injector 120 "the injector listens" port_open "$INJECTOR_PORT"
       istio-sidecar-injector register --url "https://127.0.0.1:$INJECTOR_PORT/inject" --ca "$PKI/ca.crt" --name "$name" |
         kubectl --kubeconfig "$RUN/kubeconfig" apply -f - >&2
       echo "$name" >"$RUN/injector-name"

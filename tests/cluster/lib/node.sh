@@ -61,7 +61,7 @@ make_mounts() {
     mount --make-rshared /
     touch "$1/mounted"
     exec sleep infinity' - "$RUN"
-  wait_for mounts 5 "the node's folders are mounted" test -e "$RUN/mounted"
+  wait_for mounts 60 "the node's folders are mounted" test -e "$RUN/mounted"
 }
 
 # in_node CMD…: runs a command in the mount and network namespaces of the node.

@@ -53,6 +53,29 @@ describe_operator() {
       # The manifests name no namespace, and the second container is the web interface.
       OP_EDIT='s|^metadata:$|&\n  namespace: yunikorn|; s|^data:$|&\n  service.placeHolderImage: trainmesh.test/pause:1|; /- name: yunikorn-scheduler-web/,$ d; s|memory: 1Gi|memory: 64Mi|'
       ;;
+    koordinator)
+      OP_SPACE=koordinator-system OP_DEPLOY=koord-scheduler OP_BINARY=koord-scheduler
+      # The scheduler reads two kinds whose CRDs the default installation lacks.
+      OP_OVERLAY='default crd/bases/scheduling.koordinator.sh_clusternetworktopologies.yaml
+        crd/bases/scheduling.koordinator.sh_scheduleexplanations.yaml'
+      # All parts but the scheduler, and the priority classes.
+      OP_DROP='koord-(batch|descheduler|free|koordlet|leader-election|manager|mid|prod|slo|webhook|mutating|validating).*'
+      OP_EDIT='s|^( *)- /koord-scheduler$|\1- /manager|'
+      ;;
+    kai)
+      # The parts that schedule, which config/kai.yaml runs as one pod. KAI's own operator would create a Deployment for each part,
+      # and others.
+      OP_SPACE=kai-scheduler OP_DEPLOY=kai OP_BINARY='kai-scheduler podgrouper binder' OP_CHART=kai-scheduler
+      OP_OVERLAY='kai-scheduler/crds/scheduling.run.ai_bindrequests.yaml kai-scheduler/crds/scheduling.run.ai_podgroups.yaml
+        kai-scheduler/crds/scheduling.run.ai_queues.yaml external-crds/kueue.x-k8s.io_topologies.yaml'
+      OP_VALUES='-s templates/rbac/binder.yaml -s templates/rbac/podgrouper.yaml -s templates/rbac/scheduler.yaml
+        -s templates/priorityclasses/build.yaml -s templates/priorityclasses/inference.yaml -s templates/priorityclasses/train.yaml'
+      ;;
+    kuberay)
+      OP_SPACE=kuberay OP_OVERLAY=default OP_DEPLOY=kuberay-operator OP_BINARY=kuberay-operator
+      # The pods of tests run no Ray, and thus have none of its health checks.
+      OP_EDIT='s|namespace: default$|namespace: kuberay|; s|^( *)- /manager$|&\n\1env:\n\1- {name: ENABLE_INIT_CONTAINER_INJECTION, value: "false"}\n\1- {name: ENABLE_PROBES_INJECTION, value: "false"}|'
+      ;;
     kueue)
       OP_SPACE=kueue-system OP_OVERLAY=default OP_DEPLOY=kueue-controller-manager
       OP_SECRET=kueue-webhook-server-cert OP_SERVICE=kueue-webhook-service
@@ -64,7 +87,7 @@ describe_operator() {
       OP_SECRET=lws-webhook-server-cert OP_SERVICE=lws-webhook-service
       OP_EDIT='s|replicas: 2|replicas: 1|; s|cpu: 1$|cpu: 10m|; s|memory: 1Gi|memory: 64Mi|'
       ;;
-    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer lws kueue volcano coscheduling yunikorn" ;;
+    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer lws kuberay kueue volcano coscheduling yunikorn koordinator kai" ;;
   esac
 }
 
@@ -97,12 +120,13 @@ operator_start() {
     { FAILED=operators; show_log operators; die operator "the manifests of $name were not accepted" "read the lines above"; }
   mv "$RUN/operators/$name.new" "$RUN/operators/$name.yaml"
   for deployment in $OP_DEPLOY; do
-    kube -n "$OP_SPACE" rollout status "deployment/$deployment" --timeout 120s >>"$LOGS/operators.log" 2>&1 && continue
+    kube -n "$OP_SPACE" rollout status "deployment/$deployment" --timeout 300s >>"$LOGS/operators.log" 2>&1 && continue
     kube -n "$OP_SPACE" logs "deployment/$deployment" --tail 15 >&2 || kube -n "$OP_SPACE" describe pods >&2
     die operator "$name did not become ready" "read the lines above; then: cluster operator $name stop"
   done
   [ -z "$OP_SERVICE" ] || operator_answers
   [ "$name" != volcano ] || volcano_queue
+  [ "$name" != kai ] || kai_queues
   info "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
 }
 
@@ -111,7 +135,7 @@ operator_start() {
 operator_answers() {
   local address deadline
   address=$(kube -n "$OP_SPACE" get service "$OP_SERVICE" -o 'jsonpath={.spec.clusterIP}')
-  deadline=$(($(now_ms) + 30000))
+  deadline=$(($(now_ms) + 180000))
   until in_net bash -c "exec 3<>/dev/tcp/$address/443" 2>/dev/null; do
     [ "$(now_ms)" -lt "$deadline" ] || die operator "Service $OP_SERVICE does not respond" "see: cluster logs kube-proxy"
     sleep 0.1
@@ -122,14 +146,20 @@ operator_answers() {
 volcano_queue() {
   local condition
   for condition in create 'jsonpath={.status.state}=Open'; do
-    kube wait queues.scheduling.volcano.sh/default --for "$condition" --timeout 60s >>"$LOGS/operators.log" 2>&1 ||
+    kube wait queues.scheduling.volcano.sh/default --for "$condition" --timeout 240s >>"$LOGS/operators.log" 2>&1 ||
       die operator "Volcano has no open queue named default" "see: cluster kubectl -n volcano-system logs deployment/volcano-scheduler"
   done
 }
 
+# The queues of its default installation, now that their kind exists.
+kai_queues() {
+  helm template kai "$(tool_dir kai)/manifests/$OP_CHART" -s templates/default-queue.yaml 2>>"$LOGS/operators.log" |
+    kube apply -f - >>"$LOGS/operators.log" 2>&1 || die operator "KAI's queues were not accepted" "see: cluster logs operators"
+}
+
 operator_stop() {
   [ -e "$RUN/operators/$1.yaml" ] || { info "$1 is not started"; return 0; }
-  kube delete -f "$RUN/operators/$1.yaml" --ignore-not-found --timeout 90s >>"$LOGS/operators.log" 2>&1 ||
+  kube delete -f "$RUN/operators/$1.yaml" --ignore-not-found --timeout 240s >>"$LOGS/operators.log" 2>&1 ||
     die operator "$1 could not be removed" "see: cluster logs operators"
   rm -f "$RUN/operators/$1.yaml"
 }
@@ -217,6 +247,8 @@ operator_source() {
     printf -- '---\n'
     if [ -f "$folder/$file" ]; then cat "$folder/$file"; else kubectl kustomize "$folder/$file" 2>>"$LOGS/operators.log"; fi || return 1
   done
+  # Some files lack the last newline.
+  if [ -f "$HERE/config/$1.yaml" ]; then printf '\n---\n' && cat "$HERE/config/$1.yaml"; fi
   # shellcheck disable=SC2086 # a list of options
   [ -z "$OP_CHART" ] || helm template "$1" "$folder/$OP_CHART" --namespace "$OP_SPACE" --include-crds $OP_VALUES 2>>"$LOGS/operators.log"
 }

@@ -89,7 +89,7 @@ cgroup_pids() {
 # but not yet recorded when an error occurred.
 end_cgroups() {
   local deadline pids mount
-  deadline=$(($(now_ms) + 10000))
+  deadline=$(($(now_ms) + 60000))
   while pids=$(cgroup_pids) && [ -n "$pids" ]; do
     # shellcheck disable=SC2086 # a list of ids
     kill -KILL $pids 2>/dev/null || true

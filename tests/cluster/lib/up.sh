@@ -96,22 +96,22 @@ up() {
     start_containerd
   fi
   make_pki
-  wait_for etcd 20 "etcd listens" port_open "$ETCD_PORT"
+  wait_for etcd 120 "etcd listens" port_open "$ETCD_PORT"
   start_apiserver
   if [ "$MODE" = node ]; then
     make_base_images
-    wait_for containerd 20 "containerd responds" containerd_ready
+    wait_for containerd 120 "containerd responds" containerd_ready
     import_base_images
   fi
-  wait_for kube-apiserver 60 "the apiserver is ready" api_ready
+  wait_for kube-apiserver 240 "the apiserver is ready" api_ready
   note "apiserver ready after $(seconds $(($(now_ms) - started))) s"
   start_controllers
   if [ "$MODE" = node ]; then
     start_kubelet
     start_proxy
-    wait_for kubelet 60 "node $NODE_NAME is Ready" node_ready
+    wait_for kubelet 240 "node $NODE_NAME is Ready" node_ready
   fi
-  wait_for kube-controller-manager 30 "the default ServiceAccount exists" default_account
+  wait_for kube-controller-manager 240 "the default ServiceAccount exists" default_account
   dead=$(dead_components)
   if [ -n "$dead" ]; then
     FAILED=${dead%% *}

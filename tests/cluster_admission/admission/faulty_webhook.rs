@@ -37,6 +37,7 @@ pub enum Fault {
 pub struct FaultyWebhook {
     pub address: SocketAddr,
     pub certificate: Certificate,
+    fault: Fault,
 }
 
 /// Returns the response fields for this patch.
@@ -47,11 +48,13 @@ pub fn patch(operations: &Value) -> Value {
 impl FaultyWebhook {
     /// Returns a webhook for new pods that calls this server, with these fields.
     pub fn webhook(&self, name: &str, fields: &Value) -> Value {
+        // A busy machine takes seconds for a response.
+        let timeout = if matches!(self.fault, Fault::NoReply) { 1 } else { 10 };
         let mut webhook = json!({
             "name": name,
             "clientConfig": {"url": format!("https://{}/", self.address), "caBundle": base64(&self.certificate.pem)},
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
-            "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 1, "failurePolicy": "Ignore",
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": timeout, "failurePolicy": "Ignore",
         });
         if let (Value::Object(webhook), Value::Object(fields)) = (&mut webhook, fields) {
             webhook.extend(fields.clone());
@@ -62,7 +65,7 @@ impl FaultyWebhook {
     /// Starts a server that runs until the tests end.
     pub fn start(fault: Fault) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = Self { address: listener.local_addr().unwrap(), certificate: Certificate::new() };
+        let server = Self { address: listener.local_addr().unwrap(), certificate: Certificate::new(), fault };
         if matches!(fault, Fault::ConnectionRefused) {
             return server;
         }

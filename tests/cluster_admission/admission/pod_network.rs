@@ -52,6 +52,15 @@ impl Drop for Networks {
     }
 }
 
+/// Waits until doctor's finding about `mesh.podCIDRs` has this code, and returns its evidence. A busy apiserver may respond too late
+/// at first.
+fn wait_for_finding(home: &str, code: &str) -> String {
+    eventually(TIMEOUT, code, || {
+        let (found, evidence) = doctor(home);
+        if found == code { Ok(evidence) } else { Err(format!("{found}: {evidence}")) }
+    })
+}
+
 /// Returns code and evidence of doctor's finding about `mesh.podCIDRs`.
 fn doctor(home: &str) -> (String, String) {
     let run = trainmesh(&["doctor", "-o", "json", "--namespace", home], "");
@@ -82,20 +91,16 @@ fn doctor_suggests_and_compares_the_ranges_of_pods() {
     let webhook = Webhook::start();
     let home = webhook.config_namespace.name.as_str();
     webhook.configure("mesh: {traffic: direct}");
-    let (code, suggestion) = doctor(home);
-    assert_eq!(code, "PodCidrsUnset");
+    let suggestion = wait_for_finding(home, "PodCidrsUnset");
     let ranges =
         "suggested: 10.244.0.0/16 (kubeadm-config), 192.0.2.0/24 (cilium-config), 10.244.0.0/17 (IPPool pods), with ";
     assert!(suggestion.starts_with(ranges), "{suggestion}");
     assert!(!suggestion.contains("with 0 of"), "{suggestion}");
 
     webhook.configure("mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}");
-    let (code, compared) = doctor(home);
-    assert_eq!(code, "PodCidrsComplete", "{compared}");
-    assert_ne!(compared, "0 pods");
+    assert_ne!(wait_for_finding(home, "PodCidrsComplete"), "0 pods");
 
     webhook.configure("mesh: {traffic: direct, podCIDRs: [192.0.2.0/24]}");
-    let (code, outside) = doctor(home);
-    assert_eq!(code, "PodCidrsIncomplete", "{outside}");
+    let outside = wait_for_finding(home, "PodCidrsIncomplete");
     assert!(outside.starts_with("10.244.0."), "{outside}");
 }

@@ -10,7 +10,7 @@ use trainmesh_core::objects::{CA_SECRET, SERVICE, SERVING_SECRET, WEBHOOK_CONFIG
 
 use super::replica::Replica;
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
-use trainmesh_testing::webhook::{Scope, WebhookConfiguration};
+use trainmesh_testing::webhook::{CALL_TIMEOUT, Scope, WebhookConfiguration};
 
 /// Labels of a namespace whose pods are patched.
 const OPTED_IN: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
@@ -100,16 +100,15 @@ impl Installation {
         });
     }
 
-    /// Returns true if a pod created now is patched (dry run).
-    pub fn patches(&self) -> bool {
+    /// Waits until pods are patched (dry run): the apiserver reads `caBundle` from a watch.
+    pub fn wait_patched(&self) {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
             "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
-        self.served.create_dry_run(&pod).unwrap()["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
-    }
-
-    /// Waits until pods are patched: the apiserver reads `caBundle` from a watch.
-    pub fn wait_patched(&self) {
-        eventually(TIMEOUT, "pods are patched", || if self.patches() { Ok(()) } else { Err("not patched") });
+        eventually(TIMEOUT, "pods are patched", || {
+            let pod = self.served.create_dry_run(&pod).map_err(|error| error.to_string())?;
+            let applied = &pod["metadata"]["annotations"]["trainmesh.dev/applied"];
+            if applied == "mesh.hold" { Ok(()) } else { Err("not patched".to_owned()) }
+        });
     }
 }
 
@@ -129,6 +128,7 @@ pub fn webhooks(home: &str) -> Vec<Value> {
     let mut webhooks = configuration["webhooks"].take().as_array().cloned().unwrap_or_default();
     for webhook in &mut webhooks {
         webhook["clientConfig"]["service"]["namespace"] = home.into();
+        webhook["timeoutSeconds"] = CALL_TIMEOUT.into();
     }
     webhooks
 }

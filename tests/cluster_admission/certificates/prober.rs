@@ -12,6 +12,9 @@ use trainmesh_testing::cluster::{TIMEOUT, eventually};
 /// Interval between calls of the apiserver, and between handshakes with each replica.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Least time for which a CA stays valid after the bundle has its successor, in the tests with a prober.
+const OVERLAP: Duration = Duration::from_secs(10);
+
 /// Number of probes so far.
 #[derive(Debug, Default)]
 pub struct ProbeCounts {
@@ -95,10 +98,13 @@ fn handshakes(installation: &Installation, stop: &AtomicBool, counter: &AtomicU3
     let host = installation.host();
     let mut report = ProbeReport::default();
     repeat(stop, counter, |since| {
+        let read = Instant::now();
         if let Some(bundle) = installation.bundles().pop() {
             for (index, replica) in installation.replicas.iter().enumerate() {
                 match replica.handshake(&bundle, &host) {
                     Ok(()) => report.handshakes += 1,
+                    // On a busy machine, the bundle may have been replaced for so long that it is no longer valid.
+                    Err(_) if read.elapsed() > OVERLAP && installation.bundles().pop().as_ref() != Some(&bundle) => {}
                     Err(error) => report.failures.push(format!("{since:?}: replica {index}: {error}")),
                 }
             }

@@ -68,6 +68,15 @@ fn no_permission_is_missing_or_unused() {
     let cluster_wide = webhook_configuration_rbac(&installation, "controller");
     let _ = Cluster::get().apply(&cluster_wide).success();
 
+    let home = &installation.home.name;
+    let account_of = |name: &str| format!("system:serviceaccount:{home}:{name}");
+    let ca_secret = format!("secrets/{CA_SECRET}");
+    let serving_secret = format!("secrets/{SERVING_SECRET}");
+    let configuration = format!("mutatingwebhookconfigurations/{}", installation.configuration.name);
+    for (name, resource) in [("controller", &ca_secret), ("controller", &configuration), ("webhook", &serving_secret)] {
+        Cluster::get().wait_until_allowed(&account_of(name), ["get", resource], home);
+    }
+
     let leader = Leader::with_kubeconfig(&installation, DEFAULT_LIFETIMES, &controller);
     let replica = Replica::with_kubeconfig(&installation.home.name, Some(&webhook));
     eventually(TIMEOUT, "the webhook has a certificate", || {

@@ -9,7 +9,11 @@ use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
 fn wait_for_warning(fixture: &Fixture, text: &str) {
     let job = fixture.job(&format!("job-{}", text.len()));
     eventually(TIMEOUT, &format!("a warning contains {text:?}"), || {
-        let applied = fixture.pod(&job, "a");
+        let applied = fixture.try_pod(&job, "a");
+        // Webhook and quota plugin read the quota from watches of their own, so that the pod may be rejected at first.
+        if !applied.status.success() {
+            return Err(applied.stderr);
+        }
         let fabric_warnings: Vec<&str> =
             applied.warnings().filter(|warning| warning.starts_with("fabric own")).collect();
         let found = if text.is_empty() {

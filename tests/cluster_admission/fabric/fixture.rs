@@ -40,7 +40,7 @@ impl Fixture {
 
     /// Starts a controller of the same installation, and waits until it leads.
     pub fn controller(&self) -> Server {
-        let server = Server::start(server::temp_folder(), |command| {
+        let server = Server::start_supervised(server::temp_folder(), |command| {
             command.args(["controller", "--certificates", "none", "--namespace", &self.webhook.config_namespace.name]);
         });
         server.wait_until_ready();
@@ -58,13 +58,30 @@ impl Fixture {
 
     /// Creates or recreates pod `name` of `job`.
     pub fn pod(&self, job: &Job, name: &str) -> KubectlOutput {
+        self.try_pod(job, name).success()
+    }
+
+    /// As [`Fixture::pod`], for a pod that may be rejected.
+    pub fn try_pod(&self, job: &Job, name: &str) -> KubectlOutput {
         let _ = self.namespace.kubectl(&["delete", "pod", name, "--ignore-not-found", "--wait"], "").success();
-        self.namespace.create(&job.pod(name)).success()
+        self.namespace.create(&job.pod(name))
     }
 
     /// Returns the revision of pod `name` and its `NCCL_IB_HCA`.
     pub fn applied(&self, name: &str) -> (String, String) {
-        let pod = self.namespace.get("pod", name).unwrap();
+        Self::fabric_of(&self.namespace.get("pod", name).unwrap())
+    }
+
+    /// Waits until a pod of `job` would have this revision and `NCCL_IB_HCA`: the webhook reads the revisions of jobs from a watch.
+    pub fn wait_would_apply(&self, job: &Job, expected: &(String, String)) {
+        eventually(TIMEOUT, &format!("a pod would get {expected:?}"), || {
+            let pod = self.namespace.create_dry_run(&job.pod("later")).map_err(|error| error.to_string())?;
+            let found = Self::fabric_of(&pod);
+            if found == *expected { Ok(()) } else { Err(format!("{found:?}")) }
+        });
+    }
+
+    fn fabric_of(pod: &Value) -> (String, String) {
         let revision = pod["metadata"]["annotations"]["trainmesh.dev/fabric-revision"].as_str();
         let env = pod["spec"]["containers"][0]["env"].as_array().cloned().unwrap_or_default();
         let hca = env.iter().find(|variable| variable["name"] == "NCCL_IB_HCA");

@@ -16,6 +16,7 @@ fn a_replaced_pod_gets_the_revision_of_its_job() {
     fixture.wait_until_pinned(&job);
 
     fixture.set_profile("mlx5_1");
+    fixture.wait_would_apply(&job, &old);
     let _ = fixture.pod(&job, "a-1");
     assert_eq!(fixture.applied("a-1"), old, "a sibling is still alive");
     let other = fixture.job("other");
@@ -31,14 +32,12 @@ fn a_replaced_pod_gets_the_revision_of_its_job() {
     assert_eq!(fixture.applied("a-0"), old, "a new leader must keep the removed revision");
 
     let _ = fixture.namespace.kubectl(&["delete", "pod", "a-0", "a-1", "--wait"], "").success();
-    eventually(TIMEOUT, "the job's pin is dropped", || {
-        let _ = fixture.pod(&job, "a-0");
-        let applied = fixture.applied("a-0");
-        if applied == new { Ok(()) } else { Err(format!("{applied:?}")) }
-    });
-    let [leads, unpinned] =
-        ["trainmesh_leader", "trainmesh_fabric_unpinned{what=\"gangs\"}"].map(|name| second.metric(name));
-    assert_eq!((leads, unpinned), (Some(1), Some(0)));
+    // The job's pin is dropped.
+    fixture.wait_would_apply(&job, &new);
+    let _ = fixture.pod(&job, "a-0");
+    assert_eq!(fixture.applied("a-0"), new);
+    second.wait_for_metric("trainmesh_leader", 1);
+    second.wait_for_metric("trainmesh_fabric_unpinned{what=\"gangs\"}", 0);
 }
 
 #[test]

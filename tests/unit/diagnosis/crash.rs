@@ -11,7 +11,7 @@ fn termination(reason: &str, code: i64) -> Value {
     json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": ago(900), "finishedAt": ago(600)}})
 }
 
-fn crash_loop(restarts: u64, reason: &str, code: i64) -> Value {
+pub fn crash_loop(restarts: u64, reason: &str, code: i64) -> Value {
     main_status(json!({"restartCount": restarts, "lastState": termination(reason, code),
         "state": {"waiting": {"reason": "CrashLoopBackOff"}}}))
 }
@@ -54,6 +54,20 @@ fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
     check(&job_with(3, patch), expected);
 }
 
+/// The log does not show that a probe failed.
+#[rstest]
+#[case::probe("Container pytorch failed liveness probe, will be restarted", "the kubelet terminates the container", 3)]
+#[case::deletion("Stopping container pytorch", "read the log of the last run", 1)]
+fn probes_that_fail(#[case] killing: &str, #[case] fix: &str, #[case] evidence: usize) {
+    let events = vec![
+        event("Pod", "llama-worker-0", "Unhealthy", "Liveness probe failed: context deadline exceeded", 620),
+        event("Pod", "llama-worker-0", "Killing", killing, 610),
+    ];
+    let found = report(&[job_with(3, crash_loop(6, "Error", 137)), events].concat()).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    assert_eq!(found.evidence.len(), evidence, "{found:?}");
+}
+
 /// A pod that the kubelet evicted because of its own limit, without a condition.
 fn evicted() -> Value {
     json!({"status": {"phase": "Failed", "reason": "Evicted", "message": "Pod ephemeral local storage usage exceeds 100Gi."}})
@@ -78,31 +92,35 @@ fn init_crash(reason: &str, code: i64) -> Value {
 }
 
 #[rstest]
-#[case::main(crash_loop(3, "Error", 1), "worker-0 crashes again and again", "kubectl logs --previous, with -c")]
+#[case::main(
+    crash_loop(3, "Error", 1),
+    "worker-0 crashes again and again",
+    "kubectl -n team-a logs llama-worker-0 --previous, with -c"
+)]
 #[case::first_restart(
     crash_loop(1, "Error", 1),
     "worker-0 crashes and is restarted after a delay",
-    "kubectl logs --previous, with -c"
+    "kubectl -n team-a logs llama-worker-0 --previous, with -c"
 )]
 #[case::init_out_of_memory(
     init_crash("OOMKilled", 137),
     "container fetch of worker-0 crashes again and again",
-    "kubectl logs --previous -c CONTAINER"
+    "kubectl -n team-a logs llama-worker-0 --previous -c fetch"
 )]
 #[case::init(
     init_crash("Error", 1),
     "container fetch of worker-0 crashes again and again",
-    "kubectl logs --previous -c CONTAINER"
+    "kubectl -n team-a logs llama-worker-0 --previous -c fetch"
 )]
 #[case::both(
     with(init_crash("Error", 1), crash_loop(3, "Error", 1)),
     "worker-0 crashes again and again",
-    "kubectl logs --previous -c CONTAINER"
+    "kubectl -n team-a logs llama-worker-0 --previous -c CONTAINER"
 )]
 fn the_container_that_crashes_is_named(#[case] patch: Value, #[case] subject: &str, #[case] command: &str) {
     let found = report(&job_with(3, patch)).diagnoses.remove(0);
     assert_eq!(found.finding.message, format!("{subject}, so 2 other pods of the job wait"));
-    assert!(found.finding.fix.unwrap().contains(command), "{found:?}");
+    assert!(found.fix().unwrap().contains(command), "{found:?}");
 }
 
 #[test]

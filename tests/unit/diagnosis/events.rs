@@ -13,6 +13,8 @@ const UNANSWERED: &str = "Internal error occurred: failed calling webhook \"inje
     \"https://trainmesh-webhook.trainmesh-system.svc:443/mutate\": no endpoints available for service \"trainmesh-webhook\"";
 const NO_ACCOUNT: &str =
     "pods \"x\" is forbidden: error looking up service account team-a/x: serviceaccount \"x\" not found";
+const POD_SECURITY: &str = "pods \"llama-master-0\" is forbidden: violates PodSecurity \"baseline:latest\": non-default capabilities \
+    (container \"pytorch\" must not include \"IPC_LOCK\" in securityContext.capabilities.add)";
 
 fn failure(kind: &str, message: &str, seconds: i64) -> Value {
     event(kind, "llama", "FailedCreate", message, seconds)
@@ -40,6 +42,7 @@ fn failures_to_create_pods(#[case] mut objects: Vec<Value>, #[case] event: Value
 #[case::similar_name(&UNANSWERED.replace("inject.trainmesh.dev", "trainmesh.dev.example.com"), "webhook trainmesh.dev.example.com did not answer", "read the message, and check the pods")]
 #[case::service_account(NO_ACCOUNT, "their ServiceAccount does not exist", "create the ServiceAccount")]
 #[case::quota(QUOTA, "the quota is used up", "read the message: raise the quota")]
+#[case::pod_security(POD_SECURITY, "the Pod Security level forbids the pod", "correct the fields in the message")]
 #[case::denied(DENIED, "the apiserver denied the pod", "read the message: raise the quota")]
 fn the_cause_decides_the_fix(#[case] text: &str, #[case] cause: &str, #[case] fix: &str) {
     let found = report(&[pytorchjob(3), failure("PyTorchJob", text, 60)]).diagnoses.remove(0);

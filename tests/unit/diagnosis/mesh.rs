@@ -217,6 +217,26 @@ fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
     check(&[pod], expected);
 }
 
+/// The label of a pod that was refused is there: only the reason needs an action.
+#[rstest]
+#[case::no_label("gang=GangNotPossible", None, "label the namespace")]
+#[case::no_ranges("mesh.traffic=PodCidrsMissing", Some("mesh.podCIDRs is not configured"), "set mesh.podCIDRs")]
+#[case::another_reason(
+    "mesh.hold=ProxyConfigRefused,mesh.traffic=TooManyPorts",
+    Some("the pod declares more ports than trainmesh lists"),
+    "correct what the reason names"
+)]
+fn refused_traffic(#[case] refused: &str, #[case] cause: Option<&str>, #[case] fix: &str) {
+    let pod = with(captured("2"), json!({"metadata": {"annotations": {"trainmesh.dev/refused": refused}}}));
+    let found = report(&[pod]).diagnoses.remove(0);
+    let cause = cause.map(|cause| format!(": trainmesh refused to exclude it, because {cause}")).unwrap_or_default();
+    assert_eq!(found.finding.message, format!("all traffic of worker-0 passes through Envoy{cause}"));
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    let value = refused.rsplit(',').next().unwrap();
+    let is_quoted = found.evidence.iter().any(|evidence| evidence.value == value);
+    assert_eq!(is_quoted, !cause.is_empty(), "{found:?}");
+}
+
 /// The traffic of a rank that has finished matters no more.
 #[rstest]
 #[case::finished(captured("2"), 0, "Never", &["E SidecarOutlivesMain no"])]

@@ -28,6 +28,18 @@ fn nodes_of_running_pods(#[case] nodes: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
+/// The node controller deletes the pods of a silent node after 5 minutes.
+#[rstest]
+#[case::in_time(599, json!({}), Recovery::NodeSilent)]
+#[case::overdue(600, json!({}), Recovery::EvictionOverdue)]
+#[case::evicted(600, deleted(-30, json!([])), Recovery::NodeSilent)]
+fn evictions_from_silent_nodes(#[case] silent: i64, #[case] patch: Value, #[case] recovery: Recovery) {
+    let objects = [job_with(2, patch), vec![node("node-0"), ready("Unknown", silent)]].concat();
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.recovery, recovery);
+    assert!(found.finding.fix.unwrap().contains("out-of-service"), "{found:?}");
+}
+
 fn deleted(seconds: i64, finalizers: Value) -> Value {
     json!({"metadata": {"deletionTimestamp": ago(seconds), "finalizers": finalizers}})
 }
@@ -66,7 +78,10 @@ fn disruption(status: &str) -> Value {
 /// No priority class keeps a node from being shut down.
 #[rstest]
 #[case::shutdown("TerminationByKubelet", "read the message: for a node that is shut down")]
-#[case::preemption("PreemptionByScheduler", "protect training pods with a priority class")]
+#[case::preemption(
+    "PreemptionByScheduler",
+    "if nothing replaces the pods, create the job again; protect training pods"
+)]
 fn fixes_for_an_eviction(#[case] reason: &str, #[case] fix: &str) {
     let mut patch = disruption("True");
     patch["status"]["conditions"][0]["reason"] = reason.into();

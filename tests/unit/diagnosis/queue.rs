@@ -38,6 +38,12 @@ fn cron_job() -> Value {
 #[case::no_quota(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Pending", START)]))], &["I JobSuspended unknown"])]
 #[case::no_such_queue(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)]))], &["W JobSuspended no"])]
 #[case::evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], &["W JobSuspended yes"])]
+#[case::not_ready(vec![suspended(true), evicted("PodsReadyTimeout")], &["W JobSuspended unknown"])]
+#[case::admission_check(vec![suspended(true), evicted("AdmissionCheck")], &["W JobSuspended unknown"])]
+#[case::failed_node(vec![suspended(true), evicted("NodeFailures")], &["W JobSuspended unknown"])]
+#[case::stopped(vec![suspended(true), evicted("ClusterQueueStopped")], &["W JobSuspended no"])]
+#[case::stopped_in_its_namespace(vec![suspended(true), evicted("LocalQueueStopped")], &["W JobSuspended no"])]
+#[case::inadmissible_since(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START), condition("QuotaReserved", "False", "Inadmissible", START)]))], &["W JobSuspended no"])]
 #[case::no_longer_evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "False", "QuotaReserved", START)]))], &["I JobSuspended unknown"])]
 #[case::deactivated(vec![suspended(true), workload(false, json!([]))], &["W JobSuspended no"])]
 #[case::not_suspended(vec![pytorchjob(1)], &["I PodsNotCreated unknown"])]
@@ -47,6 +53,11 @@ fn cron_job() -> Value {
 #[case::schedule(vec![cron_job()], &[])]
 fn suspension(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+/// A Workload that Kueue evicted for this reason.
+fn evicted(reason: &str) -> Value {
+    workload(true, json!([condition("Evicted", "True", reason, START)]))
 }
 
 /// A Workload without quota, for this reason and message.
@@ -76,6 +87,9 @@ fn jobs_that_exceed_the_quota(#[case] reason: &str, #[case] message: &str, #[cas
 #[rstest]
 #[case::above(&[suspended(true), pending("Pending", ABOVE)], "the job requests more than its queue can ever have")]
 #[case::evicted(&[suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], "free quota in the ClusterQueue")]
+#[case::not_ready(&[suspended(true), evicted("PodsReadyTimeout")], "find out why the pods were not ready")]
+#[case::stopped(&[suspended(true), evicted("ClusterQueueStopped")], "set spec.stopPolicy")]
+#[case::another_eviction(&[suspended(true), evicted("AdmissionCheck")], "read the condition Evicted")]
 #[case::waits(&[suspended(true)], "free quota in the ClusterQueue")]
 #[case::without_a_queue(&[suspended(false)], "set suspend to false")]
 #[case::reserved(&gated("QuotaReserved", "True"), "the job has quota: check the admission checks")]

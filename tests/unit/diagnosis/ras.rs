@@ -264,7 +264,7 @@ fn reports_are_identified(
     let pods: Vec<Value> = pods(2).into_iter().map(|pod| with(pod, spec.clone())).collect();
     let target = targets(&snapshot(&pods, logs)).remove(0);
     assert_eq!(target.matches(&RasReport::parse(response).unwrap()), expected);
-    assert_eq!(target.attempts(), if uses_host_network { 16 } else { 1 });
+    assert_eq!(target.attempts(), if uses_host_network { 16 } else { 2 });
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::iter;
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Recovery;
 
 use super::objects::{ago, event, job_with, node, rank, rank_of, unscheduled, with};
 use super::{check, report};
@@ -54,6 +55,37 @@ fn no_pod_is_scheduled() {
     let report = report(&pods);
     let value = &report.diagnoses[0].evidence[0].value;
     assert_eq!(value, "Unschedulable: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu.");
+}
+
+const TAINTS: &str = "0/4 nodes are available: 3 node(s) had untolerated taint {nvidia.com/gpu: present}, 1 node(s) didn't match \
+    Pod's node affinity/selector. preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling.";
+const CLAIM: &str =
+    "0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: not eligible";
+
+/// Free capacity helps neither a claim nor a pod that all nodes exclude.
+#[rstest]
+#[case::capacity(
+    "0/4 nodes are available: 4 Insufficient nvidia.com/gpu.",
+    Recovery::WaitsForCapacity,
+    "free capacity, add nodes"
+)]
+#[case::one_node_lacks_capacity(&TAINTS.replace("1 node(s) didn't match Pod's node affinity/selector", "1 Insufficient cpu"), Recovery::WaitsForCapacity, "free capacity, add nodes")]
+#[case::taints(TAINTS, Recovery::NodesExcluded, "free capacity does not help")]
+#[case::claim(CLAIM, Recovery::VolumeAwaited, "kubectl describe pvc")]
+#[case::no_claim(
+    "0/4 nodes are available: persistentvolumeclaim \"data\" not found.",
+    Recovery::VolumeAwaited,
+    "kubectl describe pvc"
+)]
+fn messages_of_the_scheduler(#[case] message: &str, #[case] recovery: Recovery, #[case] fix: &str) {
+    let pods = (0..2).map(|index| {
+        let mut pod = with(rank(index), unscheduled(&ago(900)));
+        pod["status"]["conditions"][0]["message"] = message.into();
+        pod
+    });
+    let found = report(&pods.collect::<Vec<Value>>()).diagnoses.remove(0);
+    assert_eq!(found.recovery, recovery);
+    assert!(found.finding.fix.unwrap().contains(fix), "{found:?}");
 }
 
 /// Returns two pods without a node for 15 minutes, changed by `patch`.
@@ -107,6 +139,7 @@ const NOT_TRIED: &[&str] = &["W SchedulingNotAttempted unknown"];
 #[rstest]
 #[case::condition(in_group(group_condition("Unschedulable", "True"), vec![]), UNPLACED, REFUSED, "status.conditions[Unschedulable]")]
 #[case::negative_condition(in_group(group_condition("PodGroupScheduled", "False"), vec![]), UNPLACED, REFUSED, "status.conditions[PodGroupScheduled]")]
+#[case::condition_of_kubernetes_1_37(in_group(group_condition("PodGroupInitiallyScheduled", "False"), vec![]), UNPLACED, REFUSED, "status.conditions[PodGroupInitiallyScheduled]")]
 #[case::event(in_group(json!({}), vec![event("PodGroup", "llama", "Unschedulable", "queue resource quota insufficient", 60)]), UNPLACED, REFUSED, "Unschedulable")]
 #[case::no_problem(in_group(group_condition("Unschedulable", "False"), vec![]), NOT_TRIED, NOT_ATTEMPTED, "status.phase")]
 #[case::event_of_an_earlier_group(in_group(json!({}), vec![event("PodGroup", "llama", "Unschedulable", "", 901)]), NOT_TRIED, NOT_ATTEMPTED, "status.phase")]

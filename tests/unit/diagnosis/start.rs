@@ -2,8 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Recovery;
 
-use super::objects::{ago, job_with, rank, waiting, with};
+use super::objects::{ago, event, job_with, rank, waiting, with};
 use super::{check, report};
 
 #[rstest]
@@ -18,6 +19,51 @@ use super::{check, report};
 #[case::initializing("PodInitializing", "", &["W PodNotStarting unknown"])]
 fn reasons_of_waiting_containers(#[case] reason: &str, #[case] message: &str, #[case] expected: &[&str]) {
     check(&job_with(3, waiting(reason, message)), expected);
+}
+
+/// A short status only repeats the reason.
+#[rstest]
+#[case::short_status("Back-off pulling image \"registry/train:1\"", "registry/train:1", 100, "no")]
+#[case::status_with_the_cause("Back-off pulling image: dial tcp: i/o timeout", "registry/train:1", 100, "unknown")]
+#[case::another_image("Back-off pulling image \"registry/train:1\"", "registry/other:1", 100, "unknown")]
+#[case::earlier_pod("Back-off pulling image \"registry/train:1\"", "registry/train:1", 3601, "unknown")]
+fn events_about_a_pull(#[case] status: &str, #[case] image: &str, #[case] age: i64, #[case] recovers: &str) {
+    let message = format!("Failed to pull image \"{image}\": rpc error: code = NotFound desc = {image}: not found");
+    let event = event("Pod", "llama-worker-0", "Failed", &message, age);
+    let found = report(&[job_with(3, waiting("ImagePullBackOff", status)), vec![event]].concat()).diagnoses.remove(0);
+    assert_eq!(found.recovery.recovers().name(), recovers);
+    let is_quoted = found.evidence.iter().any(|evidence| evidence.value == message);
+    assert_eq!(is_quoted, recovers == "no", "{found:?}");
+}
+
+#[rstest]
+#[case::pulled("ErrImagePull", "push the image")]
+#[case::invalid("InvalidImageName", "imagePullPolicy")]
+#[case::never("ErrImageNeverPull", "imagePullPolicy")]
+fn the_fix_of_an_image_depends_on_the_reason(#[case] reason: &str, #[case] expected: &str) {
+    let found = report(&job_with(3, waiting(reason, ""))).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().contains(expected), "{:?}", found.finding);
+}
+
+/// A change of the job does not repair a node.
+#[rstest]
+#[case::command(
+    "exec: \"train\": executable file not found in $PATH",
+    Recovery::ConfigurationMissing,
+    "read the message"
+)]
+#[case::driver(
+    "nvidia-container-cli: initialization error: driver rpc error: timed out: unknown",
+    Recovery::NodeFaulty,
+    "check the node"
+)]
+#[case::disk("write /var/lib/x: no space left on device", Recovery::NodeFaulty, "check the node")]
+fn faults_of_the_node(#[case] message: &str, #[case] recovery: Recovery, #[case] fix: &str) {
+    let found = report(&job_with(3, waiting("RunContainerError", message))).diagnoses.remove(0);
+    assert_eq!(found.recovery, recovery);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    let names_node = found.evidence.iter().any(|evidence| evidence.value == "node-1");
+    assert_eq!(names_node, recovery == Recovery::NodeFaulty, "{found:?}");
 }
 
 #[rstest]

@@ -74,6 +74,28 @@ fn owners_of_any_kind(#[case] text: &str, #[case] pods: Option<usize>) {
     assert_eq!(names_kinds, text.starts_with("service"));
 }
 
+/// An alert names the Job, and its owner is the workload.
+#[rstest]
+#[case::owner("cronjob/nightly", 2)]
+#[case::job("job/nightly-1", 2)]
+#[case::another_job("job/nightly-2", 0)]
+#[case::another_group("vcjob/nightly-1", 0)]
+fn owners_that_belong_to_a_workload(#[case] text: &str, #[case] pods: usize) {
+    let owner =
+        |kind: &str, name: &str| json!([{"apiVersion": "batch/v1", "kind": kind, "name": name, "controller": true}]);
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"namespace": "team-a", "name": "nightly-1", "ownerReferences": owner("CronJob", "nightly")}});
+    let mut snapshot = ClusterSnapshot::default();
+    snapshot.add(&job, "default").unwrap();
+    for mut pod in job_with(2, json!({})) {
+        pod["metadata"]["labels"] = json!({});
+        pod["metadata"]["ownerReferences"] = owner("Job", "nightly-1");
+        snapshot.add(&pod, "default").unwrap();
+    }
+    let selection = Selection { target: Some(Target::parse(text).unwrap()), namespace: None };
+    assert_eq!(diagnose(&snapshot, &selection, NOW.parse().unwrap()).pods, pods);
+}
+
 #[rstest]
 #[case::another_kind(Some("mpijob/llama"), None, Some("PyTorchJob team-a/llama exists"))]
 #[case::another_namespace(Some("llama-worker-2"), Some("team-b"), Some("PyTorchJob team-a/llama exists"))]

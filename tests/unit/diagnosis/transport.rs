@@ -185,6 +185,20 @@ fn versions(#[case] logs: &[&str], #[case] expected: &[&str]) {
 }
 
 #[rstest]
+#[case::versions(
+    ["NCCL version 2.27.7+cuda12.9", "NCCL version 2.27.7+cuda12.9", "NCCL version 2.21.5+cuda12.4"],
+    "the ranks use different versions of NCCL: 2.21.5+cuda12.4, 2.27.7+cuda12.9; worker-1 differs from master-0"
+)]
+#[case::networks([INFINIBAND, INFINIBAND, TCP], "the ranks have no network in common: IB, Socket; worker-1 differs from master-0")]
+fn the_rank_that_differs_is_named_and_is_the_first_evidence(#[case] logs: [&str; 3], #[case] expected: &str) {
+    let report = report(&pods(3, &json!({})), &logs);
+    let found = &report.diagnoses[0];
+    let values: Vec<&str> = found.evidence.iter().map(|evidence| &*evidence.value).collect();
+    assert_eq!(found.finding.message, expected);
+    assert_eq!(values, [logs[2], logs[0]].map(|line| line.rsplit("NCCL INFO ").next().unwrap()));
+}
+
+#[rstest]
 #[case::interface("Bootstrap : no socket interface found", Some("NoSocketInterface no"))]
 #[case::socket("NET/Socket : no interface found", Some("NoSocketInterface no"))]
 #[case::listening("NET/Socket : No usable listening interface found", Some("NoSocketInterface no"))]
@@ -281,22 +295,55 @@ fn watchdog(prefix: &str, sequence: u64) -> String {
     )
 }
 
+/// Returns the line of a rank without the group, and the next one.
+fn detected(rank: usize, sequence: u64) -> String {
+    let timeout = watchdog(&format!("[rank{rank}]:[Rank {rank}] "), sequence);
+    format!(
+        "{timeout}\n[rank{rank}]:{GROUP}{rank}]  failure detected by watchdog at work sequence id: {sequence} PG status: last \
+             enqueued work: {sequence}"
+    )
+}
+
 const GROUP: &str = "[E101 11:30:00.1 ProcessGroupNCCL.cpp:629] [PG ID 0 PG GUID 0(default_pg) Rank ";
 
 #[rstest]
 #[case::all([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog(&format!("[rank1]:{GROUP}1] "), 7)],
-    "ALLREDUCE timed out; every log contains a time-out, so none shows the cause")]
+    "ALLREDUCE timed out; every log contains a time-out, and they do not show which rank was late")]
 #[case::one_is_behind([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog(&format!("[rank1]:{GROUP}1] "), 6)],
     "ALLREDUCE timed out; behind the others: rank 1 on worker-0 (SeqNum 6)")]
 #[case::other_group([watchdog("[rank0]:[PG ID 1 PG GUID 1 Rank 0] ", 7), watchdog("[rank1]:[PG ID 2 PG GUID 2 Rank 0] ", 6)],
-    "ALLREDUCE timed out; every log contains a time-out, so none shows the cause")]
+    "ALLREDUCE timed out; every log contains a time-out, and they do not show which rank was late")]
 #[case::unknown_group([watchdog("[Rank 0] ", 7), watchdog("[Rank 0] ", 6)],
-    "ALLREDUCE timed out; every log contains a time-out, so none shows the cause")]
+    "ALLREDUCE timed out; every log contains a time-out, and they do not show which rank was late")]
+#[case::other_operation([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog(&format!("[rank1]:{GROUP}1] "), 7).replace("ALLREDUCE", "ALLGATHER")],
+    "ALLREDUCE timed out; rank 0 on master-0 (SeqNum 7) called ALLREDUCE, and rank 1 on worker-0 (SeqNum 7) called ALLGATHER: different code paths")]
+#[case::sends_and_receives([watchdog(&format!("[rank0]:{GROUP}0] "), 7).replace("ALLREDUCE", "SEND"), watchdog(&format!("[rank1]:{GROUP}1] "), 7).replace("ALLREDUCE", "RECV")],
+    "SEND timed out; every log contains a time-out, and they do not show which rank was late")]
+#[case::group_in_the_next_line([detected(0, 7), detected(1, 6)],
+    "ALLREDUCE timed out; behind the others: rank 1 on worker-0 (SeqNum 6)")]
 #[case::no_timeout([watchdog("[rank0]:[Rank 0] ", 7), "loss 3.2".to_owned()],
     "ALLREDUCE timed out; no time-out in the log of worker-0: look there first")]
 fn timeouts(#[case] logs: [String; 2], #[case] message: &str) {
     let logs = logs.map(|log| format!("{INFINIBAND}\n{log}"));
     check(&[&logs[0], &logs[1]], &[&format!("CollectiveTimeout {message}")]);
+}
+
+/// Lines of a process that aborts, as PyTorch 2.6 writes them: the group is in another one than the first, and the last one lacks the
+/// rank.
+fn aborted(rank: usize, sequence: u64) -> String {
+    let timeout = watchdog(&format!("[Rank {rank}] "), sequence);
+    let group = format!("[PG ID 0 PG GUID 0(default_pg) Rank {rank}] ");
+    let exception = format!("{group}Process group watchdog thread terminated with exception: {timeout}");
+    format!("[rank{rank}]:{timeout}\n[rank{rank}]:{exception}\n  what():  {exception}")
+}
+
+#[test]
+fn a_process_that_aborts_repeats_its_timeout() {
+    let logs = [aborted(0, 7), aborted(1, 6)].map(|log| format!("{INFINIBAND}\n{log}"));
+    let report = report(&pods(2, &json!({"rdma/ib": 8})), &[&logs[0], &logs[1]]);
+    let found = &report.diagnoses[0];
+    assert_eq!(found.finding.message, "ALLREDUCE timed out; behind the others: rank 1 on worker-0 (SeqNum 6)");
+    assert_eq!(found.evidence.len(), 2, "{found:?}");
 }
 
 /// The cause may be in the log of a rank that was not passed.

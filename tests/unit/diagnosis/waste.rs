@@ -2,8 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::Diagnosis;
 
-use super::objects::{ago, event, job_with, main_status, node, rank, rank_of, waiting, with};
+use super::objects::{START, ago, event, job_with, main_status, node, rank, rank_of, unscheduled, waiting, with};
 use super::report;
 
 const HOUR: u64 = 3600;
@@ -39,6 +40,94 @@ fn of_ray(pods: Vec<Value>) -> Vec<Value> {
         pod
     };
     pods.into_iter().enumerate().map(change).collect()
+}
+
+/// One pod has failed, for no cause with a finding of its own.
+fn failed(index: usize) -> Vec<Value> {
+    let end = json!({"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": ago(600)}});
+    let mut pods = job_with(4, json!({}));
+    let state = with(main_status(json!({"state": end})), json!({"status": {"phase": "Failed"}}));
+    pods[index] = with(pods[index].clone(), state);
+    pods
+}
+
+/// The pods of a group of a `LeaderWorkerSet`.
+fn of_leader(pods: Vec<Value>) -> Vec<Value> {
+    let change = |(index, mut pod): (usize, Value)| {
+        pod["metadata"]["labels"] = json!({"leaderworkerset.sigs.k8s.io/name": "serve",
+            "leaderworkerset.sigs.k8s.io/group-index": "0",
+            "leaderworkerset.sigs.k8s.io/worker-index": index.to_string()});
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet", "name": "serve", "controller": true}]);
+        pod
+    };
+    pods.into_iter().enumerate().map(change).collect()
+}
+
+fn with_metadata(mut pod: Value, metadata: Value) -> Value {
+    pod["metadata"] = metadata;
+    pod
+}
+
+/// Adds the pod that the operator creates after one has failed.
+fn with_new(mut pods: Vec<Value>, index: usize, state: Value) -> Vec<Value> {
+    let labels = pods[index]["metadata"]["labels"].clone();
+    let owners = pods[index]["metadata"]["ownerReferences"].clone();
+    let metadata = json!({"namespace": "team-a", "name": "new", "uid": "new", "creationTimestamp": ago(590), "labels": labels,
+        "ownerReferences": owners});
+    pods.push(with(with_metadata(rank(9), metadata), state));
+    pods
+}
+
+fn deleting(mut pods: Vec<Value>, index: usize) -> Vec<Value> {
+    pods[index]["metadata"]["deletionTimestamp"] = ago(5).into();
+    pods
+}
+
+/// The pod that submits the job to the cluster.
+fn with_failed_submitter(pods: Vec<Value>) -> Vec<Value> {
+    let labels = json!({"ray.io/originated-from-cr-name": "tune", "ray.io/originated-from-crd": "RayJob"});
+    let owners = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "tune", "controller": true}]);
+    let metadata = json!({"namespace": "team-a", "name": "submitter", "uid": "submitter", "creationTimestamp": START, "labels": labels,
+        "ownerReferences": owners});
+    let job = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"namespace": "team-a", "name": "tune", "creationTimestamp": START}});
+    let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"namespace": "team-a", "name": "tune", "creationTimestamp": START,
+        "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "tune", "controller": true}]}});
+    [pods, vec![with_metadata(failed(0).remove(0), metadata), job, cluster]].concat()
+}
+
+/// A second group, which is newer and runs.
+fn with_group(pods: Vec<Value>) -> Vec<Value> {
+    let change = |mut pod: Value| {
+        let name = format!("{}-1", pod["metadata"]["name"].as_str().unwrap());
+        pod["metadata"]["name"] = name.into();
+        pod["metadata"]["creationTimestamp"] = ago(590).into();
+        pod["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/group-index"] = "1".into();
+        pod
+    };
+    pods.into_iter().chain(of_leader(job_with(4, json!({}))).into_iter().map(change)).collect()
+}
+
+/// The other three pods of 8 GPUs wait for the head since its end. A finished pod holds no accelerators.
+#[rstest]
+#[case::head(of_ray(failed(0)), &[Some((24, 24 * 600))])]
+#[case::worker(of_ray(failed(1)), &[None])]
+#[case::leader_worker_set(of_leader(failed(2)), &[None])]
+#[case::another_group_is_newer(with_group(of_leader(failed(2))), &[None])]
+#[case::new_head_runs(with_new(of_ray(failed(0)), 0, json!({})), &[])]
+#[case::new_head_is_pending(with_new(of_ray(failed(0)), 0, unscheduled(&ago(590))), &[])]
+#[case::new_worker_runs(with_new(of_ray(failed(1)), 1, json!({})), &[])]
+#[case::new_worker_is_pending(with_new(of_ray(failed(1)), 1, unscheduled(&ago(590))), &[])]
+#[case::worker_of_another_role_is_newer(with_new(of_ray(failed(0)), 1, json!({})), &[Some((32, 32 * 600))])]
+#[case::head_is_being_deleted(deleting(of_ray(failed(0)), 0), &[])]
+#[case::submitter(with_failed_submitter(of_ray(job_with(4, json!({})))), &[])]
+fn a_pod_of_a_cluster_has_failed(#[case] objects: Vec<Value>, #[case] expected: &[Option<(u64, u64)>]) {
+    let report = report(&objects);
+    let found: Vec<&Diagnosis> = report.diagnoses.iter().filter(|found| found.code.code() == "RankFailed").collect();
+    let waste = |found: &&Diagnosis| found.waste.map(|waste| (waste.accelerators, waste.accelerator_seconds));
+    assert_eq!(found.iter().map(waste).collect::<Vec<_>>(), expected, "{:#?}", report.diagnoses);
+    let fixes_job = |found: &&Diagnosis| found.finding.fix.is_some_and(|fix| fix.contains("recreate the job"));
+    assert!(!found.iter().any(fixes_job), "{found:#?}");
 }
 
 fn elastic(pods: Vec<Value>) -> Vec<Value> {

@@ -84,10 +84,13 @@ pub fn training_context(id: &str) -> &'static str {
                              {trainmesh.dev/inject: enabled, trainmesh.dev/fabric: ib-shared}}\n";
     const GANG_NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
                                   {trainmesh.dev/inject: enabled, trainmesh.dev/gang: native}}\n";
+    const KUEUE_NAMESPACE: &str = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team, labels: \
+                                   {trainmesh.dev/inject: enabled, trainmesh.dev/gang: kueue}}\n";
     match id {
         "TR009" => SERVICE,
         "TR012" => NAMESPACE,
         "TR015" => GANG_NAMESPACE,
+        "TR016" => KUEUE_NAMESPACE,
         _ => "",
     }
 }

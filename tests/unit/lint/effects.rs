@@ -11,6 +11,16 @@ fn excluded(scenario: Scenario) -> Scenario {
     scenario.decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::PodOptedOut, "a")
 }
 
+fn in_excluded_namespace(scenario: Scenario) -> Scenario {
+    scenario.decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::ExcludedNamespace, "a")
+}
+
+/// Returns the pod in a namespace with the label of istio-aux alone.
+fn in_istio_aux(scenario: Scenario) -> Scenario {
+    let scenario = scenario.labelled("io.datastrophic/istio-aux", "enabled");
+    scenario.decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::IstioAuxNamespace, "a")
+}
+
 #[rstest]
 #[case::excluded(
     excluded(labeled("trainmesh.dev/mesh-traffic: 'off'")),
@@ -30,10 +40,47 @@ fn excluded(scenario: Scenario) -> Scenario {
     excluded(labeled("a: b").labelled("trainmesh.dev/fabric", "tcp")),
     Some("namespace label trainmesh.dev/fabric has no effect without trainmesh.dev/inject=enabled on the namespace")
 )]
+#[case::unknown_profile_of_an_excluded_pod(
+    excluded(labeled("trainmesh.dev/fabric: eks-efaa")),
+    Some("label trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?")
+)]
+#[case::unknown_profile_of_the_namespace_of_an_excluded_pod(
+    excluded(labeled("a: b").labelled("trainmesh.dev/fabric", "eks-efaa")),
+    Some("namespace label trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?")
+)]
+#[case::unknown_profile_that_the_rule_reports(labeled("trainmesh.dev/fabric: eks-efaa"), None)]
+#[case::profile_beside_istio_aux(
+    in_istio_aux(labeled("trainmesh.dev/fabric: tcp")),
+    Some("label trainmesh.dev/fabric has no effect without trainmesh.dev/inject=enabled on the namespace")
+)]
+#[case::unknown_profile_beside_istio_aux(
+    in_istio_aux(labeled("trainmesh.dev/fabric: eks-efaa")),
+    Some("label trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?")
+)]
+#[case::traffic_mode_beside_istio_aux(
+    in_istio_aux(labeled("trainmesh.dev/mesh-traffic: 'off'")),
+    Some(
+        "label trainmesh.dev/mesh-traffic=off: unknown mode: expected leave, direct, disableCapture or disableInjection"
+    )
+)]
 #[case::opted_out_of_an_enabled_namespace(
     excluded(labeled("trainmesh.dev/inject: disabled").labelled("trainmesh.dev/inject", "enabled").labelled("trainmesh.dev/fabric", "tcp")),
     None
 )]
+#[case::profile_of_an_opted_out_pod(
+    excluded(labeled("trainmesh.dev/inject: disabled, trainmesh.dev/fabric: tcp").labelled("trainmesh.dev/inject", "enabled")),
+    Some("label trainmesh.dev/fabric has no effect: the pod is labeled trainmesh.dev/inject=disabled")
+)]
+#[case::no_profile_of_an_opted_out_pod(
+    excluded(labeled("trainmesh.dev/inject: disabled, trainmesh.dev/fabric: none").labelled("trainmesh.dev/inject", "enabled")),
+    None
+)]
+#[case::in_an_excluded_namespace(
+    in_excluded_namespace(labeled("trainmesh.dev/fabric: tcp")),
+    Some("label trainmesh.dev/fabric has no effect: pods in this namespace are never changed")
+)]
+#[case::no_fabric_in_an_excluded_namespace(in_excluded_namespace(labeled("trainmesh.dev/fabric: none")), None)]
+#[case::label_of_an_excluded_namespace(in_excluded_namespace(labeled("a: b").labelled("trainmesh.dev/fabric", "tcp")), None)]
 #[case::no_fabric_without_opt_in(excluded(labeled("trainmesh.dev/fabric: none")), None)]
 #[case::ambient(
     labeled("trainmesh.dev/mesh-traffic: disableCapture").labelled("istio.io/dataplane-mode", "ambient"),
@@ -129,11 +176,24 @@ fn fp021_pods_that_are_not_opted_in(#[case] scenario: Scenario, #[case] expected
     Reason::IstioAuxNamespace,
     "trainmesh.dev/mesh-traffic: direct or disableCapture; with the label of istio-aux alone"
 )]
+#[case::unknown_peers(Reason::PeersUnknown, "if gang.enabled of the configuration is false, set it to true")]
 fn fp021_has_a_fix_for_each_reason(#[case] reason: Reason, #[case] expected: &str) {
     let findings =
         captured().decided(RuleId::MeshTraffic, Verdict::Skipped, reason, "a").lint(&LintSettings::default());
     let fix = findings.iter().find(|finding| finding.code == "FP021").and_then(|finding| finding.fix).unwrap();
     assert!(fix.contains(expected) && !fix.contains("  "), "{fix}");
+}
+
+/// The webhook reads no object that shows the number of their pods.
+#[rstest]
+#[case::hyperpod("HPJob: a")]
+#[case::dlrover("elasticjob.dlrover/name: a, elasticjob.dlrover/replica-type: worker")]
+fn fp021_has_a_fix_for_kinds_that_are_not_read(#[case] labels: &str) {
+    let scenario = labeled(labels).labelled("istio-injection", "enabled").replicas(2);
+    let scenario = scenario.decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::PeersUnknown, "");
+    let findings = scenario.lint(&LintSettings::default());
+    let fix = findings.iter().find(|finding| finding.code == "FP021").and_then(|finding| finding.fix).unwrap();
+    assert!(fix.ends_with("the webhook does not read objects of their kind"), "{fix}");
 }
 
 fn with_lock() -> Scenario {

@@ -148,6 +148,10 @@ fn attached(annotation: &str, interface: &str) -> Scenario {
 )]
 #[case::adapter_out_of_band(env(&[("NCCL_OOB_NET_IFNAME", "=mlx5_1")]), None)]
 #[case::for_other_pods(train("command: [sh, -c, 'mpirun -x NCCL_SOCKET_IFNAME=ens3 run']"), None)]
+#[case::for_ranks_in_the_pod(
+    train("command: [mpirun, -x, NCCL_SOCKET_IFNAME=ens3, run], resources: {limits: {nvidia.com/gpu: 8}}"),
+    Some("container train: NCCL_SOCKET_IFNAME=ens3 matches none of eth0")
+)]
 fn fp007_unknown_interface(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP007", scenario, expected);
 }
@@ -183,6 +187,12 @@ fn fp009_ambiguous_adapter_prefix(#[case] scenario: Scenario, #[case] expected: 
 #[case::pinned(env(&[("NCCL_IB_GID_INDEX", "3")]), Some("container train: NCCL_IB_GID_INDEX=3 overrides NCCL's detection"))]
 #[case::of_the_profile(env(&[("NCCL_IB_GID_INDEX", "3")]).profile("transport: roce\nenv: [{name: NCCL_IB_GID_INDEX, value: '3'}]"), None)]
 #[case::other_than_the_profile(env(&[("NCCL_IB_GID_INDEX", "1")]).profile("transport: roce\nenv: [{name: NCCL_IB_GID_INDEX, value: '3'}]"), Some("container train: NCCL_IB_GID_INDEX=1 overrides NCCL's detection"))]
+#[case::of_the_profile_with_a_shared_adapter(
+    with_env("nvidia.com/gpu: 8, rdma/rdma_shared_device_a: 1", &[("NCCL_IB_GID_INDEX", "3")])
+        .original("{spec: {containers: [{name: train}]}}")
+        .profile("transport: roce\nenv: [{name: NCCL_IB_GID_INDEX, value: '3'}]"),
+    Some("profile site: container train: NCCL_IB_GID_INDEX=3 overrides NCCL's detection")
+)]
 #[case::found_by_nccl(env(&[("NCCL_IB_GID_INDEX", "-1")]), None)]
 fn fp010_gid_index(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP010", scenario, expected);

@@ -27,6 +27,21 @@ fn fp003_for_the_ranks_of_a_launcher(#[case] scenario: Scenario, #[case] expecte
     check("FP003", scenario, expected);
 }
 
+/// Returns a worker with one variable, and a configuration file of trainmesh.
+fn worker_with_file(conf: &str) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{annotations: {{trainmesh.dev/nccl-conf: {conf:?}}}}}, spec: {{volumes: [{{name: conf, downwardAPI: {{items: [\
+           {{path: conf, fieldRef: {{fieldPath: \"metadata.annotations['trainmesh.dev/nccl-conf']\"}}}}]}}}}], \
+         containers: [{{name: train, {SSHD}, env: [{{name: NCCL_NET, value: IB}}], \
+           volumeMounts: [{{name: conf, mountPath: /etc/nccl.conf, subPath: conf}}]}}]}}}}"
+    ))
+}
+
+/// Returns this number of variables.
+fn numbered(count: u8) -> String {
+    (0..count).map(|number| format!("{{name: NCCL_{number}, value: a}}")).collect::<Vec<_>>().join(", ")
+}
+
 #[rstest]
 #[case::unknown_launcher(pod(WORKER), Some("container train: NCCL_NET does not reach ranks that sshd starts"))]
 #[case::not_passed(
@@ -42,6 +57,14 @@ fn fp023_environment_of_workers(#[case] scenario: Scenario, #[case] expected: Op
 
 #[rstest]
 #[case::sshd(train(&format!("{SSHD}, env: [{{name: NCCL_NET, value: IB}}]")), Some("container train: NCCL_NET does not reach ranks that sshd starts"))]
+#[case::several(
+    train(&format!("{SSHD}, env: [{{name: NCCL_NET, value: IB}}, {{name: UCX_TLS, value: tcp}}, {{name: NCCL_IB_TC, value: '106'}}]")),
+    Some("container train: NCCL_NET, NCCL_IB_TC do not reach ranks that sshd starts")
+)]
+#[case::many(
+    train(&format!("{SSHD}, env: [{}]", numbered(6))),
+    Some("container train: NCCL_0, NCCL_1, NCCL_2, NCCL_3, NCCL_4, NCCL_5 do not reach ranks that sshd starts")
+)]
 #[case::no_nccl_variables(train(&format!("{SSHD}, env: [{{name: UCX_TLS, value: tcp}}]")), None)]
 #[case::in_a_conf_file(in_file("NCCL_NET=IB\n", ""), None)]
 #[case::both(
@@ -49,6 +72,11 @@ fn fp023_environment_of_workers(#[case] scenario: Scenario, #[case] expected: Op
                   volumeMounts: [{{name: c, mountPath: /etc/nccl.conf}}]}}]}}}}")),
     None
 )]
+#[case::not_in_the_file_of_a_profile(
+    worker_with_file("NCCL_IB_TC=106\n"),
+    Some("container train: NCCL_NET does not reach ranks that sshd starts")
+)]
+#[case::in_the_file_of_a_profile(worker_with_file("NCCL_IB_TC=106\nNCCL_NET=IB\n"), None)]
 #[case::worker(
     pod(
         "{metadata: {labels: {training.kubeflow.org/operator-name: mpi-operator, training.kubeflow.org/job-name: a, \
@@ -121,6 +149,14 @@ const VARIABLE: &str = "{name: NCCL_IB_HCA, value: mlx5}";
 #[rstest]
 #[case::not_passed(pod(&launcher("mpirun -np 2 run", VARIABLE)), Some("container mpi: mpirun does not pass NCCL_IB_HCA to the ranks"))]
 #[case::exported(pod(&launcher("export NCCL_IB_HCA=mlx5; mpirun run", "")), Some("container mpi: mpirun does not pass NCCL_IB_HCA to the ranks"))]
+#[case::several(
+    pod(&launcher("mpirun -x NCCL_DEBUG run", &format!("{VARIABLE}, {{name: NCCL_DEBUG, value: INFO}}, {{name: NCCL_IB_TC, value: '106'}}"))),
+    Some("container mpi: mpirun does not pass NCCL_IB_HCA, NCCL_IB_TC to the ranks")
+)]
+#[case::many(
+    pod(&launcher("mpirun run", &numbered(6))),
+    Some("container mpi: mpirun does not pass NCCL_0, NCCL_1, NCCL_2, NCCL_3, NCCL_4, NCCL_5 to the ranks")
+)]
 #[case::passed(pod(&launcher("mpirun -x NCCL_IB_HCA run", VARIABLE)), None)]
 #[case::unknown_names(pod(&launcher("mpirun -x $VARIABLES run", VARIABLE)), None)]
 #[case::unknown_options(pod(&launcher("mpirun -np 2 $OPTIONS run", VARIABLE)), None)]

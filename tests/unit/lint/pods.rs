@@ -2,6 +2,7 @@
 
 use rstest::rstest;
 
+use trainmesh_core::config::LintSettings;
 use trainmesh_core::mutate::{Reason, RuleId, Verdict};
 
 use super::scenario::{Scenario, check, pod, train};
@@ -32,6 +33,15 @@ fn functions(networks: &str, count: u64) -> Scenario {
     annotated(&format!("{ATTACHED}: {networks:?}"), &format!("containers: [{container}]"))
 }
 
+/// Returns a pod with two units of `resource`, one for each GPU, and the only network of its profile.
+fn own_functions(resource: &str, transport: &str) -> Scenario {
+    let container = format!("{{name: train, resources: {{limits: {{nvidia.com/gpu: 2, {resource}: 2}}}}}}");
+    let profile = format!(
+        "{transport}\nresources: [{{name: {resource}, mode: perGpu}}]\nnetworks: {{multus: {{attach: [{{name: fabric/roce}}]}}}}"
+    );
+    annotated(&format!("{ATTACHED}: fabric/roce"), &format!("containers: [{container}]")).profile(&profile)
+}
+
 const EACH: &str = "transport: roce\nresources: [{name: nvidia.com/rdma-vf, mode: perGpu}]\n\
                     networks: {multus: {attach: [{name: team/vf, count: perResource}]}}";
 
@@ -50,6 +60,12 @@ const EACH: &str = "transport: roce\nresources: [{name: nvidia.com/rdma-vf, mode
     annotated(&format!("{ATTACHED}: storage"), "containers: [{name: train, resources: {limits: {nvidia.com/gpu: 2, example.com/ib: 2}}}]").profile("transport: roce\nresources: [{name: example.com/ib, mode: perGpu}]"),
     None
 )]
+#[case::one_network_of_the_profile(
+    own_functions("example.com/vf", "transport: roce"),
+    Some("1 networks for 2 example.com/vf: each needs exactly one")
+)]
+#[case::infiniband_needs_no_address(own_functions("example.com/vf", "transport: ib"), None)]
+#[case::shared_adapter(own_functions("example.com/shared", "transport: roce"), None)]
 #[case::matches_the_profile(functions("vf,vf,macvlan", 2).profile(EACH), None)]
 #[case::no_function(annotated(&format!("{ATTACHED}: macvlan"), &format!("containers: [{{name: train, {RDMA}}}]")), None)]
 fn fp018_networks_per_virtual_function(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
@@ -62,6 +78,15 @@ fn trainer(metadata: &str, labels: &str) -> Scenario {
         "{{metadata: {{labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, \
           training.kubeflow.org/job-name: a, training.kubeflow.org/replica-type: worker, \
           training.kubeflow.org/replica-index: '1'{labels}}}{metadata}}}, spec: {{containers: [{{name: train}}]}}}}"
+    ))
+}
+
+/// Returns a pod of a job with several pods, with this spec.
+fn rank(spec: &str, labels: &str) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, \
+          training.kubeflow.org/job-name: a, training.kubeflow.org/replica-type: worker, \
+          training.kubeflow.org/replica-index: '1'{labels}}}}}, spec: {{{spec}}}}}"
     ))
 }
 
@@ -80,6 +105,19 @@ fn decided(outcome: Verdict, reason: Reason) -> Scenario {
     trainer("", "").labelled("istio-injection", "enabled").decided(RuleId::MeshTraffic, outcome, reason, "")
 }
 
+const CAPTURED: &str =
+    "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture";
+/// Returns `scenario` in the mesh, with a label that selects `mode`, which the rule skips.
+fn labelled(scenario: Scenario, mode: &str, reason: Reason) -> Scenario {
+    let scenario = scenario.labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", mode);
+    scenario.decided(RuleId::MeshTraffic, Verdict::Skipped, reason, "")
+}
+
+/// Metadata of a pod without capture.
+const CAPTURE_OFF: &str = ", annotations: {traffic.sidecar.istio.io/includeInboundPorts: '', \
+                           traffic.sidecar.istio.io/includeOutboundIPRanges: ''}";
+const CAPTURED_BY_THE_POD: &str =
+    "NCCL and Gloo hang behind Envoy: annotations traffic.sidecar.istio.io of the pod override the mode";
 const GROUP: &str = "NCCL and Gloo hang behind Envoy: label the group trainmesh.dev/mesh-traffic=disableCapture";
 
 const UNKNOWN: &str = "NCCL and Gloo hang behind Envoy, and direct skips the pod: label it \
@@ -87,6 +125,25 @@ const UNKNOWN: &str = "NCCL and Gloo hang behind Envoy, and direct skips the pod
 const AUDIT: &str =
     "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
 
+/// Returns a worker that excludes an interface from capture, with these other annotations, and `variable` set to eth0.
+fn limited(annotations: &str, variable: &str) -> Scenario {
+    let annotations = format!("{{traffic.sidecar.istio.io/excludeInterfaces: net1{annotations}}}");
+    pod(&format!(
+        "{{metadata: {{annotations: {annotations}, labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, \
+          training.kubeflow.org/job-name: a, training.kubeflow.org/replica-type: worker, \
+          training.kubeflow.org/replica-index: '1'}}}}, \
+          spec: {{containers: [{{name: train, env: [{{name: {variable}, value: eth0}}]}}]}}}}"
+    ))
+    .labelled("istio-injection", "enabled")
+}
+
+const INTERFACE: &str =
+    "NCCL or Gloo hangs behind Envoy: a *_SOCKET_IFNAME allows eth0, which excludeInterfaces does not list";
+const LEFT: &str = "NCCL and Gloo hang behind Envoy, and trainmesh.dev/mesh-traffic=leave does not change that";
+/// Pods with accelerators that NCCL does not use.
+const TPU: &str = "containers: [{name: train, resources: {limits: {google.com/tpu: 4}}}, {name: log}]";
+const OTHER_LIBRARY: &str =
+    "connections between ranks pass through Envoy, whose effect on this kind of accelerator was not measured";
 const NO_JOB: &str = "label trainmesh.dev/mesh-traffic=direct has no effect: the pod belongs to no training job";
 /// A container that runs torchrun on two nodes.
 const RANK: &str = "command: [torchrun, --nnodes=2, train.py]";
@@ -113,12 +170,83 @@ fn group(size: &str, labels: &str) -> Scenario {
 #[rstest]
 #[case::captured(
     trainer("", "").labelled("istio-injection", "enabled"),
-    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
+    Some(CAPTURED)
 )]
 #[case::no_mesh(trainer("", ""), None)]
-#[case::traffic_label_set(trainer("", "").labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "leave"), None)]
+#[case::injection_set_by_the_pod(
+    labelled(trainer("", ", sidecar.istio.io/inject: 'true'"), "disableInjection", Reason::InjectionSetByUser),
+    Some("NCCL and Gloo hang behind Envoy: sidecar.istio.io/inject of the pod overrides the mode disableInjection")
+)]
+#[case::proxy_of_the_pod(
+    labelled(trainer("", ""), "disableInjection", Reason::ProxyCustomized),
+    Some("NCCL and Gloo hang behind Envoy: disableInjection skips the pod, which has its own container istio-proxy")
+)]
+#[case::proxy_of_the_pod_with_a_mode_of_its_profile(
+    decided(Verdict::Skipped, Reason::ProxyCustomized),
+    Some("NCCL and Gloo hang behind Envoy: disableInjection skips the pod, which has its own container istio-proxy")
+)]
+#[case::injected_before(
+    labelled(injected(), "disableInjection", Reason::AlreadyInjected),
+    Some("NCCL and Gloo hang behind Envoy: the mode has no effect, because the proxy is injected already")
+)]
+#[case::injected_before_without_capture(
+    labelled(trainer(CAPTURE_OFF, ""), "disableCapture", Reason::AlreadyInjected),
+    None
+)]
+#[case::both_directions_requested(
+    labelled(
+        trainer(
+            ", annotations: {traffic.sidecar.istio.io/includeInboundPorts: '*', traffic.sidecar.istio.io/includeOutboundIPRanges: '*'}",
+            ""
+        ),
+        "disableCapture",
+        Reason::TrafficSetByUser
+    ),
+    Some(CAPTURED_BY_THE_POD)
+)]
+#[case::one_direction_requested(
+    trainer(
+        ", annotations: {traffic.sidecar.istio.io/includeInboundPorts: '*', traffic.sidecar.istio.io/includeOutboundIPRanges: ''}",
+        ""
+    )
+    .labelled("istio-injection", "enabled")
+    .decided(RuleId::MeshTraffic, Verdict::Applied, Reason::CaptureDisabled, ""),
+    Some(CAPTURED_BY_THE_POD)
+)]
+#[case::directions_limited(
+    labelled(
+        trainer(
+            ", annotations: {traffic.sidecar.istio.io/includeInboundPorts: '8080', traffic.sidecar.istio.io/includeOutboundIPRanges: 10.96.0.0/12}",
+            ""
+        ),
+        "disableCapture",
+        Reason::TrafficSetByUser
+    ),
+    None
+)]
+#[case::capture_requested_without_a_mode(
+    trainer(", annotations: {traffic.sidecar.istio.io/includeInboundPorts: '*'}", "").labelled("istio-injection", "enabled"),
+    Some(CAPTURED)
+)]
+#[case::ports_excluded_from_the_request(
+    trainer(", annotations: {traffic.sidecar.istio.io/includeInboundPorts: '*', traffic.sidecar.istio.io/excludeInboundPorts: '29500'}", "")
+        .labelled("istio-injection", "enabled"),
+    None
+)]
+#[case::gateway(
+    labelled(trainer(", annotations: {inject.istio.io/templates: gateway}", ""), "disableCapture", Reason::GatewayPod),
+    None
+)]
+#[case::left_by_the_namespace(trainer("", "").labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "leave"), Some(LEFT))]
+#[case::traffic_label_set(trainer("", "").labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "disableCapture"), None)]
 #[case::interfaces_excluded(
     trainer(", annotations: {traffic.sidecar.istio.io/excludeInterfaces: net1}", "").labelled("istio-injection", "enabled"),
+    None
+)]
+#[case::gloo_uses_another_interface(limited("", "GLOO_SOCKET_IFNAME"), Some(INTERFACE))]
+#[case::mode_that_replaces_the_profile(limited("", "NCCL_SOCKET_IFNAME").labelled("trainmesh.dev/mesh-traffic", "direct"), None)]
+#[case::ranges_excluded(
+    limited(", traffic.sidecar.istio.io/excludeOutboundIPRanges: 10.0.0.0/8", "NCCL_SOCKET_IFNAME"),
     None
 )]
 #[case::opted_out(trainer("", ", sidecar.istio.io/inject: 'false'").labelled("istio-injection", "enabled"), None)]
@@ -162,12 +290,9 @@ fn group(size: &str, labels: &str) -> Scenario {
 )]
 #[case::sidecar_in_ambient(
     injected().labelled("istio.io/dataplane-mode", "ambient"),
-    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
+    Some(CAPTURED)
 )]
-#[case::default_mode(
-    decided(Verdict::Skipped, Reason::TrafficLeft),
-    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=direct or disableCapture")
-)]
+#[case::default_mode(decided(Verdict::Skipped, Reason::TrafficLeft), Some(CAPTURED))]
 #[case::not_training(train(RDMA).labelled("istio-injection", "enabled"), None)]
 #[case::rank_outside_a_job(outside(RANK, ""), Some(UNKNOWN))]
 #[case::rank_outside_a_job_with_the_mode(outside(RANK, "").labelled("trainmesh.dev/mesh-traffic", "direct"), Some(UNKNOWN))]
@@ -175,6 +300,19 @@ fn group(size: &str, labels: &str) -> Scenario {
 #[case::rank_outside_a_job_without_mesh(train(RANK), None)]
 #[case::server_with_the_mode_of_its_namespace(outside(RDMA, "").labelled("trainmesh.dev/mesh-traffic", "direct"), None)]
 #[case::own_label(outside(RDMA, "trainmesh.dev/mesh-traffic: direct"), Some(NO_JOB))]
+#[case::tpu(rank(TPU, "").labelled("istio-injection", "enabled"), Some(OTHER_LIBRARY))]
+#[case::neuron(rank(&TPU.replace("google.com/tpu", "aws.amazon.com/neuron"), "").labelled("istio-injection", "enabled"), Some(OTHER_LIBRARY))]
+#[case::tpu_and_gpu(
+    rank(&TPU.replace("{name: log", "{name: gpu, resources: {limits: {nvidia.com/gpu: 1}}"), "").labelled("istio-injection", "enabled"),
+    Some(CAPTURED)
+)]
+#[case::tpu_with_leave(rank(TPU, ", trainmesh.dev/mesh-traffic: leave").labelled("istio-injection", "enabled"), None)]
+#[case::excluded_tpu(
+    rank(TPU, "").labelled("istio-injection", "enabled").decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::PodOptedOut, ""),
+    None
+)]
+#[case::tpu_outside_a_job(not_training(TPU, "trainmesh.dev/mesh-traffic: direct").labelled("istio-injection", "enabled"), Some(NO_JOB))]
+#[case::left_by_its_label(outside(RANK, "trainmesh.dev/mesh-traffic: leave"), Some(LEFT))]
 #[case::other_own_label(outside(RDMA, "trainmesh.dev/mesh-traffic: leave"), None)]
 #[case::own_label_in_ambient(
     not_training("containers: [{name: train}]", "trainmesh.dev/mesh-traffic: direct").labelled("istio.io/dataplane-mode", "ambient"),
@@ -246,6 +384,24 @@ fn fp022_host_network(#[case] scenario: Scenario, #[case] expected: Option<&str>
     check("FP022", scenario, expected);
 }
 
+#[rstest]
+#[case::host_network("hostNetwork: true, containers: [{name: a}]", "remove hostNetwork from the pod, ")]
+#[case::host_path("volumes: [{name: d, hostPath: {path: /d}}]", "remove the hostPath volumes from the pod, ")]
+#[case::privileged(
+    "containers: [{name: a, securityContext: {privileged: true}}]",
+    "remove privileged from the container, "
+)]
+#[case::ipc_lock(
+    "containers: [{name: a, securityContext: {capabilities: {add: [IPC_LOCK]}}}]",
+    "use a namespace with the level privileged, or, if the nodes do not limit locked memory, remove"
+)]
+fn fp027_has_a_fix_for_each_setting(#[case] spec: &str, #[case] expected: &str) {
+    let findings = pod(&format!("{{spec: {{{spec}}}}}")).labelled(ENFORCE, "baseline").lint(&LintSettings::default());
+    let fix =
+        findings.iter().find(|finding| finding.code == "FP027").and_then(|finding| finding.fix).unwrap_or_default();
+    assert!(fix.starts_with(expected), "{fix}");
+}
+
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 const LOCKING: &str = "transport: ib\nsecurityContext: {capabilities: {add: [IPC_LOCK]}}";
 
@@ -264,6 +420,49 @@ const LOCKING: &str = "transport: ib\nsecurityContext: {capabilities: {add: [IPC
 #[case::nothing_forbidden(train(RDMA).profile("transport: ib").labelled(ENFORCE, "baseline"), None)]
 fn fp027_pod_security(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP027", scenario, expected);
+}
+
+#[rstest]
+#[case::all_of_the_pod(
+    "hostNetwork: true, volumes: [{name: s, hostPath: {path: /s}}], containers: [{name: train, \
+     securityContext: {privileged: true, capabilities: {add: [IPC_LOCK]}}, resources: {limits: {nvidia.com/gpu: 8}}}]",
+    "transport: ib",
+    &[
+        ("/spec/containers/0/securityContext", "the namespace's Pod Security level baseline forbids IPC_LOCK"),
+        ("/spec/containers/0/securityContext", "the namespace's Pod Security level baseline forbids privileged"),
+        ("/spec/hostNetwork", "the namespace's Pod Security level baseline forbids hostNetwork"),
+        ("/spec/volumes/0", "the namespace's Pod Security level baseline forbids hostPath"),
+    ]
+)]
+#[case::nothing_that_the_profile_adds(
+    "containers: [{name: train, securityContext: {privileged: true}, resources: {limits: {nvidia.com/gpu: 8}}}]",
+    LOCKING,
+    &[("/spec/containers/0/securityContext", "the namespace's Pod Security level baseline forbids privileged")]
+)]
+#[case::an_addition_to_another_container(
+    "containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}, {name: log, securityContext: {privileged: true}}]",
+    LOCKING,
+    &[
+        ("/metadata/namespace", "profile site needs IPC_LOCK, which Pod Security baseline forbids"),
+        ("/spec/containers/1/securityContext", "the namespace's Pod Security level baseline forbids privileged"),
+    ]
+)]
+#[case::mounted_by_the_pod(
+    "volumes: [{name: s, hostPath: {path: /s}}], containers: [{name: train, volumeMounts: [{name: s, mountPath: /d}]}]",
+    "transport: ib\nvolumes: {hostPaths: [{hostPath: /d, mountPath: /d}]}",
+    &[("/spec/volumes/0", "the namespace's Pod Security level baseline forbids hostPath")]
+)]
+fn fp027_names_every_setting_of_the_pod_and_additions_of_the_profile(
+    #[case] spec: &str,
+    #[case] profile: &str,
+    #[case] expected: &[(&str, &str)],
+) {
+    let scenario = pod(&format!("{{spec: {{{spec}}}}}")).profile(profile).labelled(ENFORCE, "baseline");
+    let findings = scenario.lint(&LintSettings::default());
+    let found = findings.iter().filter(|finding| finding.code == "FP027");
+    let mut found: Vec<(&str, &str)> = found.map(|finding| (&*finding.subject, &*finding.message)).collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
 }
 
 fn revision(revision: &str) -> Scenario {

@@ -66,6 +66,34 @@ fn fp028_more_than_the_machine_has(#[case] scenario: Scenario, #[case] expected:
     check("FP028", scenario, expected);
 }
 
+fn with_affinity(expressions: &[&str]) -> Scenario {
+    let terms: Vec<String> =
+        expressions.iter().map(|expressions| format!("{{matchExpressions: [{expressions}]}}")).collect();
+    pod(&format!(
+        "{{spec: {{nodeSelector: {{pool: a, zone: b}}, containers: [{{name: train}}], affinity: {{nodeAffinity: \
+          {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{}]}}}}}}}}}}",
+        terms.join(", ")
+    ))
+}
+
+const DISAGREE: Option<&str> = Some("no node matches: nodeSelector and required node affinity disagree on pool");
+
+#[rstest]
+#[case::another_value(with_affinity(&["{key: pool, operator: In, values: [b, c]}"]), DISAGREE)]
+#[case::excluded(with_affinity(&["{key: pool, operator: NotIn, values: [a]}"]), DISAGREE)]
+#[case::absent(with_affinity(&["{key: pool, operator: DoesNotExist}"]), DISAGREE)]
+#[case::each_term(
+    with_affinity(&["{key: pool, operator: In, values: [b]}", "{key: a, operator: Exists}, {key: zone, operator: In, values: [c]}"]),
+    DISAGREE
+)]
+#[case::one_term(with_affinity(&["{key: pool, operator: In, values: [b]}", "{key: pool, operator: In, values: [b, a]}"]), None)]
+#[case::another_label(with_affinity(&["{key: rack, operator: In, values: [b]}"]), None)]
+#[case::others_excluded(with_affinity(&["{key: pool, operator: NotIn, values: [b]}, {key: zone, operator: Exists}"]), None)]
+#[case::no_term(with_affinity(&[]), None)]
+fn fp028_node_labels_that_exclude_each_other(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP028", scenario, expected);
+}
+
 fn admitted(labels: &str) -> Scenario {
     pod(&format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{{name: train, {RDMA}}}]}}}}"))
 }

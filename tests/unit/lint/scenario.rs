@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
-use trainmesh_core::config::{LintSettings, Profile, ProfileEntry};
+use trainmesh_core::config::{Configuration, LintSettings, Profile, ProfileEntry};
 use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
 use trainmesh_core::fabric::ComputeDomain;
-use trainmesh_core::finding::Finding;
+use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::gang::pins::Pin;
 use trainmesh_core::lint::{JobContext, LintInput, PatchedRole, lint_selected, warning_line};
 use trainmesh_core::mesh_objects::{MeshObjects, MeshView};
@@ -37,7 +37,7 @@ pub struct Scenario {
     /// Kind of the workload, if it is in a queue of Kueue.
     queued: Option<&'static str>,
     rules: Vec<RuleOutcome>,
-    invalid: Vec<(String, String)>,
+    invalid: Vec<(String, Severity, String)>,
     generic: bool,
 }
 
@@ -69,7 +69,7 @@ pub type Shape = (&'static str, &'static [(&'static str, u64)], Option<bool>);
 impl Scenario {
     /// Adds a field with the wrong type.
     pub fn invalid(mut self, field: &str, problem: &str) -> Self {
-        self.invalid.push((field.to_owned(), problem.to_owned()));
+        self.invalid.push((field.to_owned(), Severity::Error, problem.to_owned()));
         self
     }
 
@@ -133,7 +133,7 @@ impl Scenario {
     /// Adds a `ComputeDomain` with the claim template `channel` to the input.
     pub fn compute_domain(mut self, nodes: u64) -> Self {
         self.claims.add_channel_template("team-a", "channel");
-        let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned() };
+        let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned(), field: None };
         Self { compute_domains: vec![domain], others: self.others.or(Some(Vec::new())), ..self }
     }
 
@@ -211,12 +211,14 @@ impl Scenario {
             let job = job.with_workload(&workload).with_mesh(roles.iter().copied(), cluster.mesh);
             job.with_traffic(roles.iter().copied(), cluster.mesh)
         });
+        let configuration = Configuration::embedded();
         let input = LintInput {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),
             labels: &self.labels,
             labels_assumed: self.labels_assumed,
             profile: self.profile.as_ref(),
+            profiles: Some(&configuration.fabric.profiles),
             cluster,
             member: workload::identify(pod),
             role: Some("own"),

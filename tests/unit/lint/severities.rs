@@ -32,11 +32,16 @@ fn on_host(variables: &str) -> Scenario {
 }
 
 fn trainer() -> Scenario {
-    pod(
-        "{metadata: {labels: {training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
-         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '1'}}, \
-         spec: {containers: [{name: train}]}}",
-    )
+    trainer_with("cpu")
+}
+
+/// Returns a pod of a job with several pods, with a limit of this resource.
+fn trainer_with(resource: &str) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
+         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '1'}}}}, \
+         spec: {{containers: [{{name: train, resources: {{limits: {{{resource}: 4}}}}}}]}}}}"
+    ))
 }
 
 #[rstest]
@@ -67,6 +72,11 @@ fn trainer() -> Scenario {
 #[case::device_files_of_the_node("FP019", mount("resources: {}", "privileged: false"), "W")]
 #[case::device_files_when_privileged("FP019", mount("resources: {}", "privileged: true"), "")]
 #[case::captured_traffic("FP021", trainer().labelled("istio-injection", "enabled"), "W")]
+#[case::traffic_left_by_a_label(
+    "FP021", trainer().labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "leave"), "I"
+)]
+#[case::traffic_of_tpus("FP021", trainer_with("google.com/tpu").labelled("istio-injection", "enabled"), "I")]
+#[case::traffic_of_gpus("FP021", trainer_with("nvidia.com/gpu").labelled("istio-injection", "enabled"), "W")]
 #[case::traffic_in_ambient("FP021", trainer().labelled("istio.io/dataplane-mode", "ambient"), "I")]
 #[case::captured_traffic_if_labels_are_assumed("FP021", trainer().labelled("istio-injection", "enabled").assumed(), "I")]
 #[case::algorithm("FP026", env(&[("NCCL_ALGO", "Tree")]), "W")]

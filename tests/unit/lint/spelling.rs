@@ -78,7 +78,7 @@ fn messages(place: Location, key: &str, value: &str) -> Vec<String> {
         context.add(document, "team");
     }
     let preview = Preview::new(Configuration::embedded(), context, "team".to_owned());
-    let mut found = preview.override_problems();
+    let mut found: Vec<String> = preview.override_warnings().into_iter().map(|warning| warning.message).collect();
     for document in &documents {
         match preview.document(document).unwrap() {
             DocumentPreview::Namespace(warnings) => found.extend(warnings.into_iter().map(|warning| warning.message)),

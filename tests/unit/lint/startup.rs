@@ -34,6 +34,12 @@ fn fp056_hooks_in_the_ambient_mesh(#[case] scenario: Scenario, #[case] expected:
     "enabled",
     Some("istio-proxy must fit into the limits of the pod: cpu 8, memory 8Gi")
 )]
+#[case::number(
+    "limits: {cpu: 8, nvidia.com/gpu: 8}",
+    "enabled",
+    Some("istio-proxy must fit into the limits of the pod: cpu 8")
+)]
+#[case::other_resource("limits: {hugepages-2Mi: 1Gi}", "enabled", None)]
 #[case::no_limits("requests: {cpu: '8'}", "enabled", None)]
 #[case::no_proxy("limits: {cpu: '8'}", "disabled", None)]
 fn fp057_limits_of_the_pod(#[case] resources: &str, #[case] injection: &str, #[case] expected: Option<&str>) {

@@ -410,6 +410,27 @@ fn tr006_settings_on_the_wrong_level(#[case] text: String, #[case] expected: Opt
     check("TR006", &text, expected);
 }
 
+/// Returns a pod as the training-operator creates it.
+fn pod_of_a_job() -> String {
+    let labels = "training.kubeflow.org/job-name: llama, training.kubeflow.org/replica-type: worker, \
+                  training.kubeflow.org/operator-name: pytorchjob-controller";
+    let owner = "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: llama, uid: a, controller: true}";
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: a, labels: {{{labels}}}, ownerReferences: [{owner}]}}\n\
+         spec: {{containers: [{{name: a, command: [torchrun, t.py], env: [{{name: PET_NNODES, value: '4'}}]}}]}}\n"
+    )
+}
+
+/// Returns an indexed Job of 4 pods with this kind of controller, and these labels of its pods.
+fn job_of(kind: &str, labels: &str) -> String {
+    let owner = format!("{{apiVersion: x/v1, kind: {kind}, name: s, uid: a, controller: true}}");
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: a, ownerReferences: [{owner}]}}\n\
+         spec:\n  parallelism: 4\n  completions: 4\n  completionMode: Indexed\n  template:\n    metadata: {{labels: {{{labels}}}}}\n    \
+         spec: {{restartPolicy: Never, containers: [{{name: a, command: [torchrun, --nnodes=8, t.py]}}]}}\n"
+    )
+}
+
 #[rstest]
 #[case::too_many(
     workers(2, "--nnodes=4,"),
@@ -443,6 +464,38 @@ fn tr006_settings_on_the_wrong_level(#[case] text: String, #[case] expected: Opt
     None
 )]
 #[case::another_role_runs_the_image(job(&[("Master", 1, "args: [a]"), ("Worker", 2, &torchrun("--nnodes=3,"))]), None)]
+#[case::by_the_operator(workers(2, ""), None)]
+#[case::elastic(
+    kubeflow("  elasticPolicy: {minReplicas: 4, maxReplicas: 8}\n", &[("Worker", 2, &torchrun(""))], ""),
+    Some("container pytorch: PET_NNODES=4:8, but the job has 2 pods: the group never forms")
+)]
+#[case::elastic_within_the_range(
+    kubeflow("  elasticPolicy: {minReplicas: 1, maxReplicas: 8}\n", &[("Worker", 2, &torchrun(""))], ""),
+    None
+)]
+#[case::elastic_with_an_autoscaler(
+    kubeflow(
+        "  elasticPolicy: {minReplicas: 4, maxReplicas: 8, metrics: [{type: Resource}]}\n",
+        &[("Worker", 2, &torchrun(""))],
+        ""
+    ),
+    None
+)]
+#[case::variable_of_the_container(
+    job_set(4, 1, "", "", "command: [torchrun, t.py], env: [{name: PET_NNODES, value: '8'}]"),
+    Some("container a: PET_NNODES=8, but the job has 4 pods: the group never forms")
+)]
+#[case::of_a_group(
+    groups_of_torchrun(1, "--nnodes=8,"),
+    Some("container train: --nnodes=8, but each group has 4 pods: the ranks never meet")
+)]
+#[case::of_a_part_of_another_group(
+    groups_of_torchrun(2, "--nnodes=6,"),
+    Some("container train: --nnodes=6, but each group has 4 pods: the ranks never meet")
+)]
+#[case::of_two_groups(groups_of_torchrun(2, "--nnodes=8,"), None)]
+#[case::of_a_whole_group(groups_of_torchrun(2, "--nnodes=4,"), None)]
+#[case::of_a_part_of_a_group(groups_of_torchrun(2, "--nnodes=2,"), None)]
 #[case::computed(workers(2, "--nnodes=$NODES,"), None)]
 #[case::not_a_number(workers(2, "--nnodes=many,"), None)]
 #[case::one_of_several(
@@ -458,6 +511,18 @@ fn tr006_settings_on_the_wrong_level(#[case] text: String, #[case] expected: Opt
 )]
 #[case::another_program(job(&[("Worker", 2, "args: [sglang, --nnodes=4]")]), None)]
 #[case::a_single_pod("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, args: [torchrun, --nnodes=2]}]}\n".to_owned(), None)]
+#[case::a_pod_of_a_job(pod_of_a_job(), None)]
+#[case::a_job_of_a_job_set(
+    job_of(
+        "JobSet",
+        "jobset.sigs.k8s.io/replicatedjob-replicas: '1', jobset.sigs.k8s.io/replicatedjob-name: a, jobset.sigs.k8s.io/jobset-name: s"
+    ),
+    None
+)]
+#[case::a_job_of_a_workflow(
+    job_of("Workflow", ""),
+    Some("container a: --nnodes=8, but the job has 4 pods: the group never forms")
+)]
 fn tr007_number_of_nodes(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR007", &text, expected);
 }
@@ -712,6 +777,11 @@ fn groups(count: u64, leader: &str, worker: &str) -> String {
     )
 }
 
+/// Like [`groups`], for pods that run torchrun with these options.
+fn groups_of_torchrun(count: u64, options: &str) -> String {
+    groups(count, "", "").replace("image: i", &format!("image: i, {}", torchrun(options)))
+}
+
 /// Sets the minimum of the gang of a job.
 fn with_minimum(job: &str, pods: u64) -> String {
     job.replace(
@@ -725,15 +795,41 @@ fn with_minimum(job: &str, pods: u64) -> String {
 #[case::opted_out(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: none", ""), PARTIAL)]
 #[case::excluded(
     labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano, trainmesh.dev/inject: disabled", ""),
-    PARTIAL
+    Some(
+        "Master joins the gang (volcano), which needs 4 pods, but not Worker, whose pods have opted out (trainmesh.dev/inject): it waits for them in vain"
+    )
 )]
 #[case::another_scheduler(
     labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", "schedulerName: other, "),
-    PARTIAL
+    Some(
+        "Master joins the gang (volcano), which needs 4 pods, but not Worker, whose scheduler is other: it waits for them in vain"
+    )
+)]
+#[case::misspelled_scheduler(
+    labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", "schedulerName: volcanoo, "),
+    Some(
+        "Master joins the gang (volcano), which needs 4 pods, but not Worker, whose scheduler is volcanoo: it waits for them in vain: did you mean volcano?"
+    )
+)]
+#[case::key_of_another_gang(
+    labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano, scheduling.x-k8s.io/pod-group: x", ""),
+    Some(
+        "Master joins the gang (volcano), which needs 4 pods, but not Worker, which already has the label scheduling.x-k8s.io/pod-group: it waits for them in vain"
+    )
+)]
+#[case::gated(
+    labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", "schedulingGates: [{name: a}], "),
+    Some(
+        "Master joins the gang (volcano), which needs 4 pods, but not Worker, which has scheduling gates: it waits for them in vain"
+    )
 )]
 #[case::the_other_role(
     labeled_roles("", "trainmesh.dev/gang: native", ""),
     Some("Worker joins the gang (native), which needs 4 pods, but not Master: it waits for them in vain")
+)]
+#[case::minimum_in_the_pods(
+    labeled_roles("", "trainmesh.dev/gang: koordinator", ""),
+    Some("Worker joins the gang (koordinator), but not Master: it starts without them")
 )]
 #[case::above_the_minimum(
     with_minimum(&labeled_roles("trainmesh.dev/gang: volcano", "", ""), 2),

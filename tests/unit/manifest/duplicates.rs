@@ -11,7 +11,7 @@ fn warnings(text: &str) -> Vec<String> {
     let inputs = open(text.as_bytes());
     let documents = inputs.documents().map(Result::unwrap).enumerate();
     let warnings = documents.flat_map(|(index, found)| found.warnings.into_iter().map(move |warning| (index, warning)));
-    warnings.map(|(index, warning)| format!("{index}: {} {}", warning.line, warning.message)).collect()
+    warnings.map(|(index, warning)| format!("{index}: {} {}", warning.line.unwrap(), warning.message)).collect()
 }
 
 #[rstest]

@@ -44,7 +44,7 @@ fn run_with(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>) -> Outcome {
 
 fn run_configured(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>, config: &Configuration) -> Outcome {
     let labels = BTreeMap::new();
-    let gang = GangView { facts: None, namespace: "team-a", workload, creator: None };
+    let gang = GangView { facts: None, namespace: "team-a", workload, creator: None, pin: None };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     mutate(pod, &Snapshot { mode, cluster, ..snapshot(&labels, config) })
 }
@@ -207,8 +207,9 @@ fn the_rule_runs_for_pods_with_its_annotations_only() {
 fn the_job_is_read_for_pods_with_both_annotations(#[case] metadata: Value, #[case] expected: bool) {
     let (labels, mut config) = (BTreeMap::new(), Configuration::embedded());
     let pod = pod(&metadata, &json!({}));
-    let reads =
-        |config: &Configuration| workload_to_read(Pod::new(&pod), "team-a", Mode::Enabled, &labels, config).is_some();
+    let reads = |config: &Configuration| {
+        workload_to_read(Pod::new(&pod), "team-a", Mode::Enabled, &labels, config, None).is_some()
+    };
     assert_eq!(reads(&config), expected);
     // Without gangs, the webhook lacks the permission.
     config.gang.enabled = false;

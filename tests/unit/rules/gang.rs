@@ -1,5 +1,7 @@
 //! Decisions of the rule `gang`.
 
+mod excluded;
+mod pins;
 mod yunikorn;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 use trainmesh_core::cidr::Cidr;
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, Traffic};
+use trainmesh_core::gang::mode_pins::ModePins;
 use trainmesh_core::gang::{
     Creator, GangFacts, GangMode, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup,
 };
@@ -28,6 +31,8 @@ pub(crate) struct Scenario {
     mode: Mode,
     facts: Option<GangFacts>,
     object: Value,
+    /// Modes of the running pods.
+    pins: ModePins,
 }
 
 /// Returns a job with a master and 3 workers.
@@ -76,6 +81,7 @@ impl Scenario {
             mode: Mode::Enabled,
             facts: None,
             object: job(),
+            pins: ModePins::default(),
         }
     }
 
@@ -101,7 +107,8 @@ impl Scenario {
 
     /// Runs a pod of a role with this number of pods, if it is known.
     fn run_in_role(&self, pod: &Value, workload: WorkloadLookup<'_>, replicas: Option<u64>) -> Outcome {
-        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, creator: None };
+        let pin = self.pins.find(Pod::new(pod), "team-a");
+        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, creator: None, pin };
         let cluster = ClusterView { gang, ..ClusterView::default() };
         mutate(pod, &Snapshot { mode: self.mode, cluster, replicas, ..snapshot(&self.labels, &self.config) })
     }
@@ -145,7 +152,7 @@ fn empty() -> Value {
     "/metadata/annotations/gang.scheduling.koordinator.sh~1min-available": "4",
     "/metadata/annotations/gang.scheduling.koordinator.sh~1total-number": "4",
     "/spec/schedulerName": "koord-scheduler",
-    "/metadata/labels/trainmesh.dev~1managed": null,
+    "/metadata/labels/trainmesh.dev~1managed": "true",
 }))]
 #[case::volcano("volcano", json!({
     "/metadata/annotations/scheduling.k8s.io~1group-name": GANG,
@@ -162,7 +169,7 @@ fn empty() -> Value {
     "/spec/schedulerName": null,
     "/metadata/labels/trainmesh.dev~1managed": "true",
 }))]
-#[case::kai("kai", json!({"/spec/schedulerName": "kai-scheduler", "/metadata/labels/trainmesh.dev~1managed": null}))]
+#[case::kai("kai", json!({"/spec/schedulerName": "kai-scheduler", "/metadata/labels/trainmesh.dev~1managed": "true"}))]
 fn pods_get_the_keys_of_their_mode(#[case] mode: &str, #[case] expected: Value) {
     let scenario = Scenario::new(mode).with_facts(serving(true));
     let patched = check(&scenario, &worker(&empty(), &empty()), "applied GangJoined", &[]);
@@ -343,6 +350,39 @@ fn a_role_that_the_workload_does_not_have_is_refused() {
     check(&scenario, &worker(&empty(), &empty()), "refused GangSizeUnknown", &["the workload has no role worker"]);
 }
 
+/// The apiserver calls the webhook again after Istio. What another replica reads may differ.
+#[test]
+fn a_later_call_keeps_the_marker_of_an_earlier_one() {
+    let mut scenario = Scenario::new("native").with_facts(serving(true));
+    scenario.labels.insert("istio-injection".to_owned(), "enabled".to_owned());
+    let keyed = |spec: &Value| worker(&json!({"annotations": {"trainmesh.dev/applied": "gang=native"}}), spec);
+    let named = |name: &str| keyed(&json!({"schedulingGroup": {"podGroupName": name}}));
+    let (own, other, without_key) = (named(GANG), named("other-08a42b2f348b"), keyed(&empty()));
+    let key = WorkloadKey::of(Pod::new(&own), "team-a").unwrap();
+    let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
+    let unreadable = UnknownGang::Object("no response".to_owned());
+    let (read, failed) = (WorkloadLookup::Read(&workload), WorkloadLookup::Failed(&unreadable));
+    // The rule `mesh.hold` writes the annotation.
+    let check = |scenario: &Scenario, pod: &Value, workload: WorkloadLookup<'_>, expected: &str| {
+        let mut patched = pod.clone();
+        scenario.run_with(pod, workload).patch.apply(&mut patched).unwrap();
+        assert_eq!(patched["metadata"]["annotations"]["trainmesh.dev/applied"], expected);
+    };
+    let (kept, dropped) = ("mesh.hold,gang=native", "mesh.hold");
+    check(&scenario, &own, read, kept);
+    check(&scenario, &own, failed, kept);
+    check(&scenario, &own, WorkloadLookup::NotRead, kept);
+    check(&scenario, &other, failed, kept);
+    check(&scenario, &other, read, dropped);
+    check(&scenario, &without_key, failed, dropped);
+    scenario.facts = Some(serving(false));
+    check(&scenario, &own, read, kept);
+    scenario.labels.insert("trainmesh.dev/gang".to_owned(), "none".to_owned());
+    check(&scenario, &own, WorkloadLookup::NotRead, kept);
+    scenario.mode = Mode::IstioAux;
+    check(&scenario, &own, WorkloadLookup::NotRead, dropped);
+}
+
 #[rstest]
 #[case::controller_runs(serving(true), "applied GangJoined", &[])]
 #[case::object_exists(
@@ -359,7 +399,7 @@ fn a_role_that_the_workload_does_not_have_is_refused() {
         ..serving(false)
     },
     "refused GangControllerMissing",
-    &["no controller runs that creates its PodGroup"]
+    &["no controller runs that can create its PodGroup"]
 )]
 #[case::object_of_another_namespace(
     GangFacts {
@@ -367,14 +407,27 @@ fn a_role_that_the_workload_does_not_have_is_refused() {
         ..serving(false)
     },
     "refused GangControllerMissing",
-    &["no controller runs that creates its PodGroup"]
+    &["no controller runs that can create its PodGroup"]
 )]
-#[case::controller_missing(serving(false), "refused GangControllerMissing", &["no controller runs that creates its PodGroup"])]
-#[case::nothing_is_announced(GangFacts::default(), "refused GangControllerMissing", &["no controller runs that creates its PodGroup"])]
+#[case::controller_missing(serving(false), "refused GangControllerMissing", &["no controller runs that can create its PodGroup"])]
+#[case::nothing_is_announced(GangFacts::default(), "refused GangControllerMissing", &["no controller runs that can create its PodGroup"])]
 #[case::api_missing(
     GangFacts { controller_alive: true, ..GangFacts::default() },
     "refused GangApiMissing",
-    &["the cluster does not serve its PodGroups"]
+    &["the cluster does not serve its PodGroups, or denies them to the controller"]
+)]
+#[case::denied_in_the_namespace(
+    GangFacts { denied: [(GangMode::Volcano, "team-a".to_owned())].into(), ..serving(true) },
+    "refused GangObjectDenied",
+    &["a quota or policy of the namespace denies its PodGroup"]
+)]
+#[case::denied_elsewhere(
+    GangFacts {
+        denied: [(GangMode::Volcano, "team-b".to_owned()), (GangMode::Native, "team-a".to_owned())].into(),
+        ..serving(true)
+    },
+    "applied GangJoined",
+    &[]
 )]
 fn a_key_needs_its_object(#[case] facts: GangFacts, #[case] expected: &str, #[case] warnings: &[&str]) {
     check(&Scenario::new("volcano").with_facts(facts), &worker(&empty(), &empty()), expected, warnings);
@@ -421,7 +474,7 @@ fn check_queued(mode: &str, message: &str) {
     let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
     let workload = WorkloadLookup::Read(&workload);
     let creator = Creator { group: "kubeflow.org", kind: "PyTorchJob", queue: Some("gpu") };
-    let gang = GangView { facts: None, namespace: "team-a", workload, creator: Some(creator) };
+    let gang = GangView { facts: None, namespace: "team-a", workload, creator: Some(creator), pin: None };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     let outcome =
         mutate(&pod, &Snapshot { mode: scenario.mode, cluster, ..snapshot(&scenario.labels, &scenario.config) });
@@ -468,7 +521,7 @@ fn the_workload_is_read_only_if_a_rule_needs_it() {
     let pod = worker(&empty(), &empty());
     let is_read = |labels: &[(&str, &str)], mode: Mode, config: &Configuration| {
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        workload_to_read(Pod::new(&pod), "team-a", mode, &labels, config).is_some()
+        workload_to_read(Pod::new(&pod), "team-a", mode, &labels, config, None).is_some()
     };
     let mode = |mode| [("trainmesh.dev/gang", mode)];
     for needed in ["koordinator", "yunikorn", "native", "volcano", "coscheduling", "auto"] {
@@ -521,6 +574,8 @@ fn direct_traffic_depends_on_the_size_of_the_job(#[case] parallelism: u64, #[cas
     let unreadable = UnknownGang::Object("no response".to_owned());
     let outcome = scenario.run_with(&pod, WorkloadLookup::Failed(&unreadable));
     assert_eq!(traffic(&outcome), "applied TrafficDirect", "as for other pods of the job, for which it may be read");
+    let conflict = UnknownGang::Conflict("they start in turn");
+    assert_eq!(traffic(&scenario.run_with(&pod, WorkloadLookup::Failed(&conflict))), "applied TrafficDirect");
     let unknown = UnknownGang::Kind("Job");
     assert_eq!(traffic(&scenario.run_with(&pod, WorkloadLookup::Failed(&unknown))), "skipped PeersUnknown");
     scenario.config.gang.enabled = false;
@@ -532,7 +587,7 @@ fn the_job_is_read_for_direct_traffic_if_the_pod_does_not_show_its_size() {
     let (job, pod) = indexed_job(2);
     let Scenario { labels, mut config, .. } = direct(job);
     let is_read = |pod: &Value, labels: &BTreeMap<String, String>, config: &Configuration| {
-        workload_to_read(Pod::new(pod), "team-a", Mode::Enabled, labels, config).is_some()
+        workload_to_read(Pod::new(pod), "team-a", Mode::Enabled, labels, config, None).is_some()
     };
     assert!(is_read(&pod, &labels, &config));
     let mut shown = pod.clone();

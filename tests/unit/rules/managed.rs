@@ -81,6 +81,22 @@ fn unknown_containers_are_reported(
     check(&without_mesh(), &pod, RuleId::TerminationManaged, expected, written, &[warning]);
 }
 
+/// The chart's exec policy permits the command of an entry only in containers of its name, and those in a value.
+#[rstest]
+#[case::own_name(pod(json!({}), &["train", "fluent-bit"]), "")]
+#[case::renamed(pod(with_sidecars("log=fluent-bit"), &["train", "log"]), "if the Helm values contain execPolicy.extraContainers: [log]")]
+#[case::already_managed(
+    with(pod(with_sidecars("a=fluent-bit,b=otc-container"), &["train", "a", "b"]), "/metadata", "labels", managed()),
+    "if the Helm values contain execPolicy.extraContainers: [a, b]"
+)]
+#[case::name_of_an_entry_with_the_command(pod(with_sidecars("otc-container=fluent-bit"), &["train", "otc-container"]), "")]
+#[case::post(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), "")]
+fn commands_in_renamed_sidecars_need_a_value(#[case] pod: Value, #[case] detail: &str) {
+    let outcome = without_mesh().run(&pod);
+    let rule = outcome.rules.iter().find(|rule| rule.rule == RuleId::TerminationManaged).unwrap();
+    assert_eq!(rule.detail().unwrap_or_default(), detail);
+}
+
 #[test]
 fn applies_in_istio_aux_mode() {
     let scenario = Scenario { mode: Mode::IstioAux, ..without_mesh() };

@@ -34,7 +34,7 @@ const ALL_LEAVES: &str = "all traffic leaves the mesh: no mTLS";
     pod(json!({"annotations": {"traffic.sidecar.istio.io/excludeInboundPorts": "22"}})),
     "applied CaptureDisabled",
     json!({OUTBOUND: ""}),
-    &[]
+    &["all calls of the pod leave the mesh"]
 )]
 #[case::both_directions_set_by_user(
     with_traffic(Traffic::DisableCapture),

@@ -70,10 +70,16 @@ impl GangMode {
         Self::WITH_OBJECTS.contains(&self)
     }
 
+    /// Returns true if the keys of a pod contain the number of pods to wait for, which nobody lowers later.
+    #[must_use]
+    pub fn has_fixed_minimum(self) -> bool {
+        matches!(self, Self::Yunikorn | Self::Koordinator)
+    }
+
     /// Returns true if the keys of a pod depend on the size of its gang, or on the identity of its job.
     #[must_use]
     pub fn needs_workload(self) -> bool {
-        self.has_objects() || matches!(self, Self::Yunikorn | Self::Koordinator)
+        self.has_objects() || self.has_fixed_minimum()
     }
 
     /// Returns the `schedulerName` of the scheduler, by the default of its installation; `None` if pods keep the default

@@ -164,9 +164,14 @@ impl ResourcePattern {
 }
 
 impl SecurityContext {
+    /// Returns true if it adds the capability `IPC_LOCK`.
+    #[must_use]
+    pub fn adds_ipc_lock(&self) -> bool {
+        self.capabilities.add.iter().any(|capability| capability.as_str() == "IPC_LOCK")
+    }
+
     fn check(&self, fields: &mut Fields<'_>) {
-        let has_ipc_lock = self.capabilities.add.iter().any(|capability| capability.as_str() == "IPC_LOCK");
-        if has_ipc_lock && self.memlock == MemoryLock::NodeUnlimited {
+        if self.adds_ipc_lock() && self.memlock == MemoryLock::NodeUnlimited {
             fields.report_problem(
                 "memlock",
                 "expected either nodeUnlimited or the capability IPC_LOCK, found both".to_owned(),

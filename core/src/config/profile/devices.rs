@@ -1,6 +1,6 @@
 //! Devices, claims and networks that a profile adds to pods.
 
-use super::{Amount, Profile, Resource, ResourceName};
+use super::{Amount, MachinePattern, Profile, Ratios, Resource, ResourceName};
 
 impl Profile {
     /// Returns true if the profile adds RDMA adapters to pods, by resources, claims or networks. Adapters of a pod's own would
@@ -35,6 +35,20 @@ impl Profile {
     #[must_use]
     pub fn shares_devices(&self, other: &Self) -> bool {
         self.device_names().any(|name| other.device_names().any(|found| found == name))
+    }
+
+    /// Returns true if the profile names exactly `machine` or its family, for itself or for a number of devices. Patterns may match
+    /// similar names of other providers.
+    #[must_use]
+    pub fn names_machine(&self, machine: &str) -> bool {
+        let is_named = |name: &str| MachinePattern::parse(name).is_some_and(|pattern| pattern.matches(machine));
+        let has_ratio = |resource: &Resource| match &resource.amount {
+            Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } => ratios.keys().any(|name| is_named(name)),
+            Amount::Devices { .. } | Amount::Memory { .. } => false,
+        };
+        let is_exact = |pattern: &&MachinePattern| !pattern.as_str().ends_with('*');
+        self.matches.machines.iter().filter(is_exact).any(|pattern| pattern.matches(machine))
+            || self.resources.iter().any(has_ratio)
     }
 
     fn device_names(&self) -> impl Iterator<Item = &str> {

@@ -158,6 +158,12 @@ impl Condition {
             Some(false)
         }
     }
+
+    /// Returns true if the condition is for some machines, on which it may match a container with `gpus` accelerators.
+    #[must_use]
+    pub fn may_match_on_machine(&self, gpus: Count) -> bool {
+        !self.sku.is_empty() && self.gpu_count.is_none_or(|bound| bound.contains(gpus) != Some(false))
+    }
 }
 
 impl GpuCount {

@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::ImagePullFails,
         severity: Severity::Error,
-        proof: "a container waits with reason `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`, `RegistryUnavailable` or `SignatureValidationFailed`",
+        proof: "a container waits with reason `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`, `RegistryUnavailable` or `SignatureValidationFailed`; with the event `Failed` about the pull if the status does not show the cause",
         fix: "read the message: correct the image name, push the image, or add the credentials to imagePullSecrets",
         link: "docs/diagnose.md#imagepullfails",
     },
@@ -15,7 +15,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::ContainerNotCreated,
         severity: Severity::Error,
         proof: "a container waits with reason `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError` or `PreCreateHookError`; not in the first 2 minutes of a pod, in which an operator may still create its ConfigMap",
-        fix: "read the message: create the ConfigMap or Secret that it names, or correct the command, the volume or the device",
+        fix: "read the message: create the ConfigMap or Secret that it names, correct the command, the volume or the device, or repair the node",
         link: "docs/diagnose.md#containernotcreated",
     },
     Entry {
@@ -28,7 +28,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::CrashLoop,
         severity: Severity::Error,
-        proof: "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; a warning until the third restart, because the first connections of a job may fail; and a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
+        proof: "a container waits with reason `CrashLoopBackOff`, or a main container has failed again after three restarts, and is about to be restarted; with the events about a probe that fails; a warning until the third restart, because the first connections of a job may fail; and a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
         fix: "read the log of the last run: kubectl logs --previous, with -c for an init container or a sidecar",
         link: "docs/diagnose.md#crashloop",
     },
@@ -42,8 +42,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankFailed,
         severity: Severity::Error,
-        proof: "all main containers of a pod have terminated for good, one of them with a code other than 0 for one minute: its restart policy does not restart it, or the pod is in phase Failed, and other ranks run; with `status.reason` and `status.message`; not if a newer pod has the same role and index, nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
-        fix: "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure or ExitCode",
+        proof: "all main containers of a pod have terminated for good, one of them with a code other than 0 for one minute: its restart policy does not restart it, or the pod is in phase Failed, and other ranks run; with `status.reason` and `status.message`; also a failed pod of a Ray cluster or LeaderWorkerSet; not if the pod is being deleted, if a newer pod has the same role and index (of Ray workers without an index, the same group), nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
+        fix: "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure (in the training operator also ExitCode)",
         link: "docs/diagnose.md#rankfailed",
     },
     Entry {
@@ -77,14 +77,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodsUnschedulable,
         severity: Severity::Warning,
-        proof: "no pod of the job has a node, and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message; or none has that condition, and a condition or an event of their PodGroup reports that it cannot be scheduled",
-        fix: "read the scheduler's message: free capacity, add nodes, or correct requests, selectors and tolerations",
+        proof: "no pod of the job has a node (of a Ray cluster or another job whose pods do not wait for each other, some have none), and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message; or none has that condition, and a condition or an event of their PodGroup reports that it cannot be scheduled",
+        fix: "read the scheduler's message: free capacity, add nodes, correct requests, selectors and tolerations, or provide the volumes of the pods",
         link: "docs/diagnose.md#podsunschedulable",
     },
     Entry {
         code: DiagnosisCode::SchedulingNotAttempted,
         severity: Severity::Warning,
-        proof: "no pod of the job has a node, and for 5 minutes neither a condition `PodScheduled` nor an event `FailedScheduling`; with the phase of their PodGroup; not if it does not exist (PodGroupMissing), or reports that it cannot be scheduled (PodsUnschedulable)",
+        proof: "no pod of the job has a node (as for PodsUnschedulable), and for 5 minutes neither a condition `PodScheduled` nor an event `FailedScheduling`; with the phase of their PodGroup; not if it does not exist (PodGroupMissing), or reports that it cannot be scheduled (PodsUnschedulable)",
         fix: "check that the scheduler in spec.schedulerName runs under this name, and the status of the PodGroup and queue, for which Volcano and others wait before they look at pods",
         link: "docs/diagnose.md#schedulingnotattempted",
     },
@@ -117,6 +117,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         link: "docs/diagnose.md#podgrouptoolarge",
     },
     Entry {
+        code: DiagnosisCode::GangIncomplete,
+        severity: Severity::Warning,
+        proof: "the webhook has added the annotations `gang.scheduling.koordinator.sh` to fewer pods of the job than `min-available` of the oldest, none of them has a node, and all are at least one minute old",
+        fix: "if pods are missing, correct what prevents their creation, such as a quota; if the webhook missed one, or the job was scaled down, delete the job and create it again: the annotations of existing pods cannot be corrected",
+        link: "docs/diagnose.md#gangincomplete",
+    },
+    Entry {
         code: DiagnosisCode::PodGroupShared,
         severity: Severity::Warning,
         proof: "the gang keys of unfinished pods of different workloads are the same, or `metadata.ownerReferences` has several entries",
@@ -141,13 +148,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::PodCreationFails,
         severity: Severity::Error,
         proof: "an event `FailedCreate`, `FailedCreatePod`, `FailedDeployPodGroup`, `FailedToCreateWorkerPod` or `FailedToCreateHeadPod` of the workload or of an object that it owns, in the last 30 minutes, while pods are missing",
-        fix: "read the message: raise the quota, or correct what the webhook or the Pod Security level denies",
+        fix: "read the message: raise the quota, or correct what the webhook or the Pod Security level denies, which a fabric profile may have added",
         link: "docs/diagnose.md#podcreationfails",
     },
     Entry {
         code: DiagnosisCode::PodsNotCreated,
         severity: Severity::Warning,
-        proof: "a Job, a JobSet, a Volcano Job, a RayJob, a RayCluster or a job of Kubeflow has no pods, 10 minutes after its creation and its newest condition, and no other finding explains that; with its conditions and newest event; not if it is suspended, has finished, is being deleted, requests no pods, or reports that it runs; a note if it owns a PodGroup, with the phase and the condition of the PodGroup, if `spec.managedBy` names another controller, or if the input contains no pods at all",
+        proof: "a Job, a JobSet, a Volcano Job, a RayJob, a RayCluster or a job of Kubeflow has no pods, 10 minutes after its creation and its newest condition, and no other finding explains that; with its conditions and newest event; not if it is suspended, has finished, is being deleted, requests no pods, or reports that it runs; with the phase and the condition of a PodGroup that it owns; a note while Volcano has not admitted this PodGroup, if `spec.managedBy` names another controller, or if the input contains no pods at all",
         fix: "check that the operator of the job runs, its log, and the events of the job: kubectl describe",
         link: "docs/diagnose.md#podsnotcreated",
     },
@@ -155,7 +162,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::NodeNotReporting,
         severity: Severity::Error,
         proof: "`spec.nodeName` is not among the nodes, or the condition `Ready` of the node is not True for one minute; the accelerator time is counted from that, and for a node that is gone, from the condition `Ready` of the pod or the events of the node, and not without them",
-        fix: "check the node; delete the pod, so that its owner creates another one, if the owner does not replace it",
+        fix: "check the node; if it is off and does not return, delete the Node, or taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, so that its pods are removed and their owners can replace them: no kubelet confirms the deletion of the pod alone",
         link: "docs/diagnose.md#nodenotreporting",
     },
     Entry {
@@ -169,7 +176,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::PodDisrupted,
         severity: Severity::Warning,
         proof: "the condition `DisruptionTarget` of a pod, with reason `PreemptionByScheduler`, `DeletionByTaintManager`, `EvictionByEvictionAPI`, `DeletionByPodGC` or `TerminationByKubelet`; not if a newer pod has the same role and index",
-        fix: "protect training pods with a priority class, and drain nodes between jobs",
+        fix: "if nothing replaces the pods, create the job again; protect training pods with a priority class, and drain nodes between jobs",
         link: "docs/diagnose.md#poddisrupted",
     },
     Entry {
@@ -190,7 +197,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::JobSuspended,
         severity: Severity::Warning,
         proof: "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload; a note while the job waits for quota that may become free; not for CronJobs, of which it pauses the schedule, nor for workloads that have finished",
-        fix: "with a queue, free quota or raise the priority, make a job smaller that exceeds the quota, correct a queue that cannot admit the job, or set spec.active of its Workload to true; without one, set suspend to false",
+        fix: "with a queue, free quota or raise the priority, make a job smaller that exceeds the quota, correct a queue that cannot admit the job or is stopped, correct the cause of an eviction, or set spec.active of its Workload to true; without one, set suspend to false",
         link: "docs/diagnose.md#jobsuspended",
     },
     Entry {

@@ -35,8 +35,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::TrafficCaptured,
         severity: Severity::Warning,
-        proof: "a rank with peers, by its own fields or the number of pods, has a proxy, main containers that have not all terminated, and none of the annotations `traffic.sidecar.istio.io/…`; or the log of a rank names 127.0.0.6 (`::6` for IPv6) as the peer of a connection that was closed: from this address, Envoy connects to the containers of its own pod",
-        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods",
+        proof: "a rank with peers, by its own fields or the number of pods, has a proxy that the annotation `sidecar.istio.io/status` names, main containers that have not all terminated, and none of the annotations `traffic.sidecar.istio.io/…`, with the reason if the annotation `trainmesh.dev/refused` has one for `mesh.traffic`; or the log of a rank names 127.0.0.6 (`::6` for IPv6) as the peer of a connection that was closed: from this address, Envoy connects to the containers of its own pod",
+        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods; if trainmesh refused to exclude the traffic, correct the reason first",
         link: "docs/diagnose.md#trafficcaptured",
     },
     Entry {

@@ -98,7 +98,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RendezvousShared,
         severity: Severity::Error,
-        proof: "backend, endpoint and identifier (`PET_RDZV_ID`, by default `none`) of unfinished jobs are the same",
+        proof: "endpoint and identifier (`PET_RDZV_ID`, by default `none`) of unfinished jobs with the backend c10d, etcd or etcd-v2 are the same",
         fix: "give each job its own --rdzv-id",
         link: "docs/diagnose.md#rendezvousshared",
     },

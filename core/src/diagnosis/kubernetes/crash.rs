@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::ended::has_failed;
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -20,6 +20,13 @@ const CRASH_LOOP: &str = "CrashLoopBackOff";
 /// Reason of the kubelet for a container that exceeded its memory limit.
 const OUT_OF_MEMORY: &str = "OOMKilled";
 
+/// Reason and part of the message of the event of the kubelet about a container that it restarts because of a probe.
+const KILLED_BY_PROBE: (&str, &str) = ("Killing", " probe, will be restarted");
+/// Reason of the events of the kubelet about probes that fail.
+const UNHEALTHY: &str = "Unhealthy";
+const PROBE_FIX: &str = "\
+    the kubelet terminates the container because its probe fails: correct the probe, or raise its timeoutSeconds and \
+    failureThreshold; the log of the last run shows if the container hangs: kubectl logs --previous";
 /// Fix for init containers and sidecars: without a name, kubectl reads the log of a main container.
 const OTHER_FIX: &str =
     "read the log of the last run of the container in the evidence: kubectl logs --previous -c CONTAINER";
@@ -45,6 +52,17 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         Evidence::new(pod.title(), container.termination_field(), &value, last.and_then(|last| last.finished))
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
+    let (reason, text) = KILLED_BY_PROBE;
+    let killed_by_probe = |pod: &PodRecord| {
+        context.newest_pod_event(pod, &[reason]).filter(|event| event.message.contains(text)).map(event_evidence)
+    };
+    let failed_probe = |pod: &PodRecord| context.newest_pod_event(pod, &[UNHEALTHY]).map(event_evidence);
+    let probes: Vec<Evidence> = pods
+        .iter()
+        .filter_map(|pod| Some((killed_by_probe(pod)?, failed_probe(pod))))
+        .flat_map(|(killing, probe)| probe.into_iter().chain([killing]))
+        .collect();
+    let are_killed_by_probe = pods.iter().all(|pod| killed_by_probe(pod).is_some());
     let names: BTreeSet<&str> =
         containers().filter(|(_, container)| !container.is_main).map(|(_, container)| &*container.name).collect();
     let has_main = containers().any(|(_, container)| container.is_main);
@@ -61,11 +79,14 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
     let message = format!("{subject} {repetition}{}", job.waiting_peers(&pods));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
         .with_evidence(evidence)
+        .with_evidence(probes)
         .with_waste(job.waste(&pods, since, context.now));
     if restarts < MIN_RESTARTS {
         diagnosis.finding.severity = Severity::Warning;
     }
-    if !names.is_empty() {
+    if are_killed_by_probe {
+        diagnosis = diagnosis.with_fix(PROBE_FIX);
+    } else if !names.is_empty() {
         diagnosis = diagnosis.with_fix(OTHER_FIX);
     }
     found.push(diagnosis);

@@ -21,6 +21,8 @@ const QUOTA: &str = "exceeded quota";
 const UNANSWERED: &str = "failed calling webhook \"";
 /// Text of the apiserver for a pod whose `ServiceAccount` does not exist.
 const NO_ACCOUNT: &str = "error looking up service account";
+/// Text of the apiserver for a pod that its Pod Security level forbids.
+const POD_SECURITY: &str = "violates PodSecurity";
 /// End of the names of trainmesh's webhooks.
 const OWN_WEBHOOK: &str = ".trainmesh.dev";
 
@@ -31,6 +33,10 @@ const OWN_FIX: &str = "\
 /// Fix for other webhooks.
 const WEBHOOK_FIX: &str = "\
     read the message, and check the pods, the Service and the certificate of the webhook; the controllers try again";
+/// Fix for Pod Security: what the pod template lacks, a fabric profile or another webhook has added.
+const POD_SECURITY_FIX: &str = "\
+    correct the fields in the message; those that the pod template lacks, such as IPC_LOCK or a host path, come from a fabric profile: \
+    set fabric.podSecurityDefault (docs/fabric.md#pod-security), or another webhook";
 /// Fix for a missing `ServiceAccount`.
 const ACCOUNT_FIX: &str =
     "create the ServiceAccount in the message, or correct spec.serviceAccountName of the pod template";
@@ -76,6 +82,7 @@ enum Cause<'a> {
     /// A webhook of this name does not answer.
     Webhook(&'a str),
     ServiceAccount,
+    PodSecurity,
     Denied,
 }
 
@@ -86,6 +93,7 @@ impl<'a> Cause<'a> {
             Some((name, _)) => Self::Webhook(name),
             None if message.contains(QUOTA) => Self::Quota,
             None if message.contains(NO_ACCOUNT) => Self::ServiceAccount,
+            None if message.contains(POD_SECURITY) => Self::PodSecurity,
             None => Self::Denied,
         }
     }
@@ -95,6 +103,7 @@ impl<'a> Cause<'a> {
             Self::Quota => "the quota is used up".to_owned(),
             Self::Webhook(name) => format!("webhook {name} did not answer"),
             Self::ServiceAccount => "their ServiceAccount does not exist".to_owned(),
+            Self::PodSecurity => "the Pod Security level forbids the pod".to_owned(),
             Self::Denied => "the apiserver denied the pod".to_owned(),
         }
     }
@@ -103,7 +112,7 @@ impl<'a> Cause<'a> {
         match self {
             Self::Quota => Recovery::CreationRetried,
             Self::Webhook(_) => Recovery::WebhookUnavailable,
-            Self::ServiceAccount | Self::Denied => Recovery::CreationDenied,
+            Self::ServiceAccount | Self::PodSecurity | Self::Denied => Recovery::CreationDenied,
         }
     }
 
@@ -113,6 +122,7 @@ impl<'a> Cause<'a> {
             Self::Webhook(name) if name.ends_with(OWN_WEBHOOK) => Some(OWN_FIX),
             Self::Webhook(_) => Some(WEBHOOK_FIX),
             Self::ServiceAccount => Some(ACCOUNT_FIX),
+            Self::PodSecurity => Some(POD_SECURITY_FIX),
             Self::Quota | Self::Denied => None,
         }
     }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::job::{Job, is_of_cluster, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
@@ -20,15 +20,20 @@ const OUT_OF_MEMORY: &str = "OOMKilled";
 /// Fix for pods that were terminated from outside, for example because they exceeded a limit of storage: their logs do not show why.
 const TERMINATED_FIX: &str = "\
     read status.reason in the evidence: correct the limit or the deadline that the pod exceeded; then recreate the job";
+/// Fix for pods of Ray clusters and `LeaderWorkerSets`, which are no jobs to recreate.
+const CLUSTER_FIX: &str = "read the log of the pod: kubectl logs; check that the controller of its owner runs, which replaces failed pods; then delete the pod";
 
 /// Reports ranks whose main containers failed and are not restarted.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
-    let has_peers = job.active().any(|pod| pod.is_rank() && pod.is_running());
-    if !job.is_collective() || !has_peers || job.runs_with_fewer() {
+    let is_collective = job.is_collective();
+    let takes_part = |pod: &PodRecord| is_collective && pod.is_rank() || is_of_cluster(pod);
+    let has_peers = job.active().any(|pod| takes_part(pod) && pod.is_running());
+    if !has_peers || job.runs_with_fewer() {
         return;
     }
     let failed = job.not_replaced(|pod| {
-        pod.is_rank() && failure(pod).is_some_and(|(_, last)| is_older(last.finished, REPLACEMENT, context.now))
+        let has_failed = failure(pod).is_some_and(|(_, last)| is_older(last.finished, REPLACEMENT, context.now));
+        has_failed && takes_part(pod) && pod.deleted.is_none()
     });
     if failed.is_empty() {
         return;
@@ -49,7 +54,11 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         .with_evidence(evidence)
         .with_waste(job.waste(&failed, since, context.now));
     let was_terminated = failed.iter().all(|pod| pod.reason.is_some());
-    found.push(if was_terminated { diagnosis.with_fix(TERMINATED_FIX) } else { diagnosis });
+    found.push(match was_terminated {
+        true => diagnosis.with_fix(TERMINATED_FIX),
+        false if is_collective => diagnosis,
+        false => diagnosis.with_fix(CLUSTER_FIX),
+    });
 }
 
 /// Returns the main container of a pod that failed for good, for no cause that another finding reports.

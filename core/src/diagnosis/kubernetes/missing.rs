@@ -103,10 +103,7 @@ fn missing(
         return None;
     }
     let is_sole = workload.roles.len() == 1;
-    let has_role = |pod: &&PodRecord| {
-        let own = pod.identity.as_ref().and_then(|identity| identity.role.as_deref());
-        is_sole || own == Some(&**role)
-    };
+    let has_role = |pod: &&PodRecord| is_sole || pod.role() == Some(&**role);
     let pods: Vec<&PodRecord> = job.pods.iter().copied().filter(has_role).collect();
     // A failed pod and its successor have the same index.
     let indexes = pods.iter().filter_map(|pod| pod.identity.as_ref()?.index);

@@ -11,6 +11,8 @@ use crate::finding::Severity;
 
 /// Time for which a node may be silent: a restart of the kubelet takes less.
 const SILENCE: SignedDuration = SignedDuration::from_mins(1);
+/// Time for which a node may be silent until its pods are evicted: 5 minutes by default, and the node controller limits its rate.
+const EVICTION: SignedDuration = SignedDuration::from_mins(10);
 /// Time after the grace period within which the kubelet confirms a deletion.
 const CONFIRMATION: SignedDuration = SignedDuration::from_mins(2);
 
@@ -40,10 +42,20 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
     let pods: Vec<&PodRecord> = lost.iter().map(|(pod, _)| *pod).collect();
     let since: Option<Timestamp> = lost.iter().filter_map(|(_, evidence)| evidence.time).min();
-    let are_on = verb(pods.len(), "is on a node", "are on nodes");
-    let message = format!("{} {are_on} that left or does not report{}", pod_names(&pods), job.waiting_peers(&pods));
+    let are_lost =
+        verb(pods.len(), "is on a node that left or does not report", "are on nodes that left or do not report");
+    let message = format!("{} {are_lost}{}", pod_names(&pods), job.waiting_peers(&pods));
     let code = DiagnosisCode::NodeNotReporting;
-    let recovery = if shrinks(job, &pods) { Recovery::NodeShrinks } else { Recovery::NodeSilent };
+    let is_overdue = |(pod, evidence): &(&PodRecord, Evidence)| {
+        pod.deleted.is_none() && is_older(evidence.time, EVICTION, context.now)
+    };
+    let recovery = if shrinks(job, &pods) {
+        Recovery::NodeShrinks
+    } else if lost.iter().any(is_overdue) {
+        Recovery::EvictionOverdue
+    } else {
+        Recovery::NodeSilent
+    };
     found.push(
         Diagnosis::new(code, job.workload_name(), recovery, &message)
             .with_evidence(lost.into_iter().map(|(_, evidence)| evidence))

@@ -35,6 +35,20 @@ const RESERVED_FIX: &str = "\
 const WAITING_FIX: &str = "free quota in the ClusterQueue, or raise the priority of the job";
 const SUSPENDED_FIX: &str = "set suspend to false, or ask who suspended the job";
 
+/// Reason of Kueue for a job that others with a higher priority, or the owners of borrowed quota, displaced.
+const PREEMPTED: &str = "Preempted";
+/// Reasons of Kueue for a job whose queue an administrator has stopped.
+const STOPPED: [&str; 2] = ["ClusterQueueStopped", "LocalQueueStopped"];
+const STOPPED_FIX: &str = "\
+    set spec.stopPolicy of the queue in the reason to None, or ask who stopped it: free quota does not help";
+/// Reason of Kueue for a job whose pods were not ready in time.
+const NOT_READY: &str = "PodsReadyTimeout";
+const NOT_READY_FIX: &str = "\
+    find out why the pods were not ready, by their events and logs, or the findings about them when Kueue admits the job again; \
+    else Kueue evicts it each time, up to its limit of requeues";
+const EVICTED_FIX: &str = "\
+    read the condition Evicted, and correct its cause, such as an admission check (status.admissionChecks), a node or a limit of time";
+
 const DEACTIVATED_FIX: &str = "\
     read the condition Evicted: a limit of requeues or of time, an admission check, or a user deactivated the job; then set \
     spec.active of its Workload to true";
@@ -70,11 +84,6 @@ pub(super) fn state(queued: Option<&QueueRecord>, name: Option<&str>) -> QueueSt
             let message = "the job is deactivated in Kueue".to_owned();
             QueueState { fix: Some(DEACTIVATED_FIX), ..state(Recovery::QueueDeactivated, message, Severity::Warning) }
         }
-        Some(queued) if evicted(queued).is_some() => {
-            let reason = evicted(queued).and_then(|condition| condition.reason.as_deref()).unwrap_or("unknown reason");
-            let message = format!("Kueue evicted the job: {reason}");
-            QueueState { fix: Some(WAITING_FIX), ..state(Recovery::QueueRequeued, message, Severity::Warning) }
-        }
         Some(_) if reserved.is_some_and(|reserved| reserved.reason.as_deref() == Some(INADMISSIBLE)) => {
             let reason = reserved.and_then(|reserved| reserved.message.as_deref()).unwrap_or(INADMISSIBLE);
             let message = format!("Kueue cannot admit the job: {reason}");
@@ -83,6 +92,17 @@ pub(super) fn state(queued: Option<&QueueRecord>, name: Option<&str>) -> QueueSt
         Some(_) if reserved.is_some_and(exceeds_quota) => {
             let message = "the job requests more than the quota of its queue".to_owned();
             QueueState { fix: Some(EXCEEDS_QUOTA_FIX), ..state(Recovery::QuotaTooSmall, message, Severity::Warning) }
+        }
+        Some(queued) if evicted(queued).is_some() => {
+            let reason = evicted(queued).and_then(|condition| condition.reason.as_deref()).unwrap_or("unknown reason");
+            let message = format!("Kueue evicted the job: {reason}");
+            let (recovery, fix) = match reason {
+                PREEMPTED => (Recovery::QueueRequeued, WAITING_FIX),
+                NOT_READY => (Recovery::QueueEvicts, NOT_READY_FIX),
+                _ if STOPPED.contains(&reason) => (Recovery::QueueInadmissible, STOPPED_FIX),
+                _ => (Recovery::QueueEvicts, EVICTED_FIX),
+            };
+            QueueState { fix: Some(fix), ..state(recovery, message, Severity::Warning) }
         }
         Some(_) if reserved.is_some_and(ConditionRecord::is_true) => {
             let message = "Kueue has reserved quota for the job".to_owned();

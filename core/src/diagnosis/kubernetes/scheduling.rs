@@ -20,6 +20,17 @@ const SCALE_UP: SignedDuration = SignedDuration::from_mins(10);
 const SCALE_UP_EVENT: &str = "TriggeredScaleUp";
 /// Event of a scheduler for a pod that fits no node.
 const FAILED_EVENT: &str = "FailedScheduling";
+/// Part of the scheduler's messages about claims of pods that are not bound or do not exist.
+const VOLUME_CLAIM: &str = "persistentvolumeclaim";
+const VOLUME_FIX: &str = "\
+    check the claim: kubectl describe pvc; create it if it does not exist, and check its StorageClass and the provisioner, or add a \
+    PersistentVolume that fits";
+/// End of the part of the scheduler's messages about nodes, and parts of those about nodes that a pod excludes, whatever is free.
+const PREEMPTION: &str = " preemption: ";
+const EXCLUDED: [&str; 2] = ["untolerated taint", "didn't match Pod's node affinity/selector"];
+const EXCLUDED_FIX: &str = "\
+    read the scheduler's message: correct tolerations, selectors and affinity of the pods, or the labels and taints of the nodes; \
+    free capacity does not help";
 /// Scheduler of pods that name none.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -144,8 +155,28 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     };
     // Peers of a pod that replaces another one have worked before.
     let since = unscheduled.iter().filter_map(|pod| pod.created).min();
-    let diagnosis = Diagnosis::new(code, workload, Recovery::WaitsForCapacity, &message);
-    Some(diagnosis.with_evidence(evidence.chain(events)).with_waste(job.waste(unscheduled, since, context.now)))
+    let (recovery, fix) = cause(unscheduled);
+    let diagnosis = Diagnosis::new(code, workload, recovery, &message)
+        .with_evidence(evidence.chain(events))
+        .with_waste(job.waste(unscheduled, since, context.now));
+    Some(if let Some(fix) = fix { diagnosis.with_fix(fix) } else { diagnosis })
+}
+
+/// Returns the recovery of pods without a node by the messages of the scheduler, and the fix if more capacity is none.
+fn cause(unscheduled: &[&PodRecord]) -> (Recovery, Option<&'static str>) {
+    let message = |pod: &PodRecord| pod.condition("PodScheduled").and_then(|condition| condition.message.clone());
+    let messages: Vec<_> = unscheduled.iter().filter_map(|pod| message(pod)).collect();
+    if messages.iter().any(|message| message.to_ascii_lowercase().contains(VOLUME_CLAIM)) {
+        return (Recovery::VolumeAwaited, Some(VOLUME_FIX));
+    }
+    let excludes_all = |message: &str| {
+        let nodes = message.split(PREEMPTION).next().unwrap_or_default();
+        nodes.split(", ").all(|part| EXCLUDED.iter().any(|excluded| part.contains(excluded)))
+    };
+    if !messages.is_empty() && messages.iter().all(|message| excludes_all(message)) {
+        return (Recovery::NodesExcluded, Some(EXCLUDED_FIX));
+    }
+    (Recovery::WaitsForCapacity, None)
 }
 
 /// Returns true if a scheduler reported an attempt to schedule the pod.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::container::ContainerRecord;
+use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
@@ -24,11 +25,31 @@ const IMAGE_REASONS: [&str; 7] = [
 const INVALID_REASONS: [&str; 2] = ["InvalidImageName", "ErrImageNeverPull"];
 /// Parts of the messages of registries that have no such image, or deny access.
 const MISSING: [&str; 6] = ["not found", "manifest unknown", "denied", "unauthorized", "forbidden", "does not exist"];
+/// Reason and start of the message of the event of the kubelet about a pull that failed.
+const PULL_FAILED: (&str, &str) = ("Failed", "Failed to pull image");
+/// Part of a status message with a cause. Others only repeat the reason.
+const CAUSE: &str = ": ";
 /// Reasons for a container that cannot be created.
 const CREATION_REASONS: [&str; 4] =
     ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"];
 /// Age of a pod until which its operator may still create its `ConfigMap` or Secret.
 const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(2);
+
+/// Parts of the messages about containers that the driver, the runtime or the disk of a node does not let start.
+const NODE_FAULTS: [&str; 5] = [
+    "nvidia-container-cli: initialization error",
+    "nvml",
+    "driver rpc error",
+    "deadline exceeded",
+    "no space left on device",
+];
+const NODE_FIX: &str = "\
+    check the node in the evidence: its driver (nvidia-smi), container runtime and disk; cordon it until it is repaired, and recreate \
+    the pod on another one";
+
+/// Fix for images that the kubelet does not pull at all.
+const INVALID_FIX: &str =
+    "read the message: correct the image name or imagePullPolicy in the pod template; then recreate the pods";
 
 /// A container that waits, with its pod and message.
 type Waiting<'a> = (&'a PodRecord, &'a ContainerRecord, &'a str, Option<&'a str>);
@@ -40,8 +61,10 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
         by_image.entry(&waiting.1.image).or_default().push(waiting);
     }
     for (image, waiting) in by_image {
+        let events: Vec<&EventRecord> = waiting.iter().filter_map(|waiting| pull_failure(waiting, context)).collect();
         let contains = |text: &str| {
             let messages = waiting.iter().filter_map(|(.., message)| *message);
+            let messages = messages.chain(events.iter().map(|event| &*event.message));
             messages.into_iter().any(|message| message.to_ascii_lowercase().contains(text))
         };
         let recovery = if waiting.iter().any(|(_, _, reason, _)| INVALID_REASONS.contains(reason)) {
@@ -52,8 +75,23 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
             Recovery::ImageRetried
         };
         let problem = format!("cannot pull image {image}");
-        found.push(report(DiagnosisCode::ImagePullFails, job, context, &waiting, recovery, &problem));
+        let diagnosis = report(DiagnosisCode::ImagePullFails, job, context, &waiting, recovery, &problem)
+            .with_evidence(events.iter().map(|event| event_evidence(event)));
+        found.push(if recovery == Recovery::ImageInvalid { diagnosis.with_fix(INVALID_FIX) } else { diagnosis });
     }
+}
+
+/// Returns the newest event about the pull of the image, if the status does not show why it fails.
+fn pull_failure<'a>((pod, container, _, message): &Waiting<'a>, context: &'a Context<'_>) -> Option<&'a EventRecord> {
+    if message.is_some_and(|message| message.contains(CAUSE)) {
+        return None;
+    }
+    let (reason, start) = PULL_FAILED;
+    let is_failure = |event: &&EventRecord| {
+        let is_of_image = event.message.starts_with(start) && event.message.contains(&*container.image);
+        &*event.reason == reason && is_of_image && event.last >= pod.created
+    };
+    context.pod_events(pod).iter().copied().filter(is_failure).max_by_key(|event| event.last)
 }
 
 /// Reports containers that cannot be created.
@@ -63,7 +101,19 @@ pub(super) fn check_creation(job: &Job<'_>, context: &Context<'_>, found: &mut V
     if let Some((_, container, ..)) = waiting.first() {
         let problem = format!("cannot create container {}", container.name);
         let code = DiagnosisCode::ContainerNotCreated;
-        found.push(report(code, job, context, &waiting, Recovery::ConfigurationMissing, &problem));
+        let is_fault = |(.., message): &Waiting<'_>| {
+            let message = message.unwrap_or_default().to_ascii_lowercase();
+            NODE_FAULTS.iter().any(|text| message.contains(text))
+        };
+        if !waiting.iter().all(is_fault) {
+            found.push(report(code, job, context, &waiting, Recovery::ConfigurationMissing, &problem));
+            return;
+        }
+        let nodes = waiting.iter().filter_map(|(pod, ..)| {
+            Some(Evidence::new(pod.title(), "spec.nodeName", pod.node.as_deref()?, pod.held_since()))
+        });
+        let diagnosis = report(code, job, context, &waiting, Recovery::NodeFaulty, &problem);
+        found.push(diagnosis.with_evidence(nodes).with_fix(NODE_FIX));
     }
 }
 

@@ -12,7 +12,7 @@ impl<'a> RoleSizes<'a> {
     pub(super) fn new(job: &Job<'a>) -> Self {
         let mut sizes: HashMap<Option<&str>, u64> = HashMap::new();
         for pod in job.active().filter(|pod| pod.is_rank()) {
-            *sizes.entry(role(pod)).or_default() += 1;
+            *sizes.entry(pod.role()).or_default() += 1;
         }
         for (role, size) in &mut sizes {
             *size = (*size).max(Self::expected(job, *role).unwrap_or_default());
@@ -23,7 +23,7 @@ impl<'a> RoleSizes<'a> {
     /// Returns true if `pod` is the first one of a role with peers. The fields of others show that they have some.
     pub(super) fn is_first_of_several(&self, pod: &PodRecord) -> bool {
         let is_first = pod.identity.as_ref().is_some_and(|identity| identity.index == Some(0));
-        is_first && self.0.get(&role(pod)).is_some_and(|size| *size > 1)
+        is_first && self.0.get(&pod.role()).is_some_and(|size| *size > 1)
     }
 
     fn expected(job: &Job<'_>, role: Option<&str>) -> Option<u64> {
@@ -32,8 +32,4 @@ impl<'a> RoleSizes<'a> {
         let role = role.to_lowercase();
         workload.roles.iter().find(|(name, _)| **name == *role).map(|(_, size)| *size)
     }
-}
-
-fn role(pod: &PodRecord) -> Option<&str> {
-    pod.identity.as_ref().and_then(|identity| identity.role.as_deref())
 }

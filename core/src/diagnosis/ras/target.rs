@@ -14,6 +14,8 @@ use crate::diagnosis::{ClusterSnapshot, Selection, WorkloadName};
 const MAX_JOBS: usize = 32;
 /// Connections until another process on the network of the node may have answered each time.
 const HOST_ATTEMPTS: usize = 16;
+/// Connections to a job on the network of its pods: the first report may be cut.
+const ATTEMPTS: usize = 2;
 
 /// A pod through which the RAS of a job is reached.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ impl RasTarget {
     /// Returns the number of connections to try until a report matches.
     #[must_use]
     pub fn attempts(&self) -> usize {
-        if self.uses_host_network { HOST_ATTEMPTS } else { 1 }
+        if self.uses_host_network { HOST_ATTEMPTS } else { ATTEMPTS }
     }
 
     /// Returns true if the report is about the job. In the network of a pod, only its processes listen. In that of a node,

@@ -1,4 +1,4 @@
-//! The key by which a pod joins a `PodGroup`, and the `PodGroups`.
+//! The key by which a pod joins a `PodGroup`, the `PodGroups`, and gangs without one.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,14 +6,11 @@ use serde_json::Value;
 use super::condition::{ConditionRecord, conditions};
 use super::read::{name, time, truncate};
 use super::reference::{Reference, owners};
-use crate::gang::key;
-use crate::keys;
+use crate::gang::{GangMode, applied_gang, key};
 use crate::pod::Pod;
 
 /// Maximum length of the name of a `PodGroup` in bytes.
 const MAX_NAME: usize = 253;
-/// Maximum length of the annotation with the applied rules in bytes.
-const MAX_APPLIED: usize = 4 * 1024;
 
 /// API group of a scheduler's `PodGroups`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +36,14 @@ pub(in crate::diagnosis) struct GangKey {
     pub(in crate::diagnosis) field: &'static str,
     /// True if the webhook added it.
     pub(in crate::diagnosis) is_added: bool,
+}
+
+/// The gang of Koordinator that the webhook has declared in a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::diagnosis) struct DeclaredGang {
+    pub(in crate::diagnosis) name: Box<str>,
+    /// Number of pods that are scheduled together.
+    pub(in crate::diagnosis) minimum: u64,
 }
 
 /// A `PodGroup`.
@@ -112,12 +117,21 @@ impl GangKey {
                 "metadata.labels[pod-group.scheduling.sigs.k8s.io]",
             ),
         ];
-        let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED).unwrap_or_default();
-        let is_added = applied.split(',').any(|rule| rule.starts_with("gang="));
+        let is_added = applied_gang(pod).is_some();
         found.into_iter().find_map(|(api, name, field)| {
             let name = name.filter(|name| !name.is_empty())?;
             Some(Self { api, name: truncate(name, MAX_NAME), field, is_added })
         })
+    }
+}
+
+impl DeclaredGang {
+    /// Reads the annotations of a pod. The gangs of users may have pods of several workloads.
+    pub(in crate::diagnosis) fn read(pod: Pod<'_>) -> Option<Self> {
+        applied_gang(pod).filter(|mode| *mode == GangMode::Koordinator.name())?;
+        let name = pod.annotation(key::KOORDINATOR_NAME).filter(|name| !name.is_empty())?;
+        let minimum = pod.annotation(key::KOORDINATOR_MIN)?.parse().ok()?;
+        Some(Self { name: truncate(name, MAX_NAME), minimum })
     }
 }
 

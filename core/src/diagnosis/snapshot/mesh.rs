@@ -2,6 +2,7 @@
 
 use crate::keys;
 use crate::mutate::proxy_config::{Hold, hold};
+use crate::mutate::{Reason, Refusal, RuleId};
 use crate::pod::{Pod, ProxyKind};
 use crate::workload::{self, PodIdentity};
 
@@ -17,16 +18,20 @@ pub(in crate::diagnosis) struct MeshRecord {
     pub(in crate::diagnosis) captures: bool,
     /// True if the fields of the pod show that it is a rank with peers.
     pub(in crate::diagnosis) has_peers: bool,
+    /// Reason for which trainmesh refused to exclude traffic of the pod.
+    pub(in crate::diagnosis) refused: Option<Reason>,
 }
 
 impl MeshRecord {
     pub(super) fn read(pod: Pod<'_>, identity: Option<PodIdentity<'_>>) -> Self {
         let Some(proxy) = pod.proxy() else { return Self::default() };
+        let refused = || Refusal::read(pod).into_iter().find(|refusal| refusal.rule == RuleId::MeshTraffic);
         let requests_hold = || proxy.rendered_hold() == Some(true) || annotation_requests_hold(pod);
         Self {
             lacks_hold: proxy.kind == ProxyKind::Classic && !proxy.holds_application() && requests_hold(),
-            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && !pod.configures_traffic(),
+            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && pod.captures_all_traffic(),
             has_peers: identity.is_some_and(|member| workload::has_training_peers(pod, member, None)),
+            refused: refused().map(|refusal| refusal.reason),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::claim::ClaimReference;
 use super::condition::{self, ConditionRecord, conditions};
 use super::container::{ContainerRecord, StateRecord};
-use super::gang_key::GangKey;
+use super::gang_key::{DeclaredGang, GangKey};
 use super::labels::Labels;
 use super::mesh::MeshRecord;
 use super::read::{items, name, text, time, truncate};
@@ -26,6 +26,8 @@ const MAX_NAMES: usize = 16;
 
 /// Kind of pods.
 pub(in crate::diagnosis) const POD: &str = "Pod";
+/// Kind of groups of a leader and its workers, which are numbered in each group.
+pub(in crate::diagnosis) const LEADER_WORKER_SET: &str = "LeaderWorkerSet";
 
 /// A pod.
 #[derive(Clone, Debug)]
@@ -56,6 +58,7 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) subdomain: Option<Box<str>>,
     pub(in crate::diagnosis) ip: Option<Box<str>>,
     pub(in crate::diagnosis) gang: Option<GangKey>,
+    pub(in crate::diagnosis) declared_gang: Option<DeclaredGang>,
     /// Name of its scheduler.
     pub(in crate::diagnosis) scheduler: Option<Box<str>>,
     /// Names of the scheduling gates.
@@ -129,6 +132,7 @@ impl PodRecord {
             subdomain: name(raw, "/spec/subdomain"),
             ip: name(raw, "/status/podIP"),
             gang: GangKey::read(pod),
+            declared_gang: DeclaredGang::read(pod),
             scheduler: name(raw, "/spec/schedulerName"),
             gates: items(raw, "/spec/schedulingGates", MAX_NAMES).filter_map(|gate| name(gate, "/name")).collect(),
             pinned: super::pinned::pinned_nodes(raw),
@@ -208,9 +212,15 @@ impl PodRecord {
         self.workload() == workload.key()
     }
 
-    /// Returns role and index, which a pod that replaces this one has too; `None` without an index.
+    /// Returns the role in its workload.
+    pub(in crate::diagnosis) fn role(&self) -> Option<&str> {
+        self.identity.as_ref()?.role.as_deref()
+    }
+
+    /// Returns role and index, which a pod that replaces this one has too; `None` without an index, and if several groups of the
+    /// workload have it.
     pub(in crate::diagnosis) fn position(&self) -> Option<(Option<&str>, u64)> {
-        let identity = self.identity.as_ref()?;
+        let identity = self.identity.as_ref().filter(|identity| identity.kind != LEADER_WORKER_SET)?;
         Some((identity.role.as_deref(), identity.index?))
     }
 

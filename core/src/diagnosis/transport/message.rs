@@ -22,6 +22,8 @@ pub(super) enum Message<'a> {
     Bootstrap(&'a str),
     /// A collective operation timed out.
     Timeout(CollectiveTimeout<'a>),
+    /// Process group of an operation that timed out, after a line of the watchdog without it.
+    TimeoutGroup { group: &'a str, sequence: u64 },
     /// The connection to a peer was closed or reset: an address or host name.
     LostPeer(&'a str),
     /// A line whose cause is known.
@@ -66,6 +68,8 @@ const GLOO: &str = "Timed out waiting ";
 const GLOO_OPERATIONS: [&str; 2] = ["recv operation to complete", "send operation to complete"];
 /// Text after which PyTorch's watchdog describes the operation.
 const WATCHDOG: &str = "Watchdog caught collective operation timeout: ";
+/// Text before the number of the operation, in the line after it.
+const DETECTED: &str = "failure detected by watchdog at work sequence id: ";
 
 impl<'a> Message<'a> {
     /// Parses the text of a line; `None` if it decides nothing.
@@ -108,6 +112,10 @@ impl<'a> Message<'a> {
     }
 
     fn parse_other(text: &'a str) -> Option<Self> {
+        if let Some((prefix, sequence)) = text.split_once(DETECTED) {
+            let sequence = first_word(sequence).parse().ok()?;
+            return Some(Self::TimeoutGroup { group: group(prefix)?, sequence });
+        }
         match text.split_once(WATCHDOG) {
             Some((prefix, work)) => CollectiveTimeout::parse(prefix, work).map(Self::Timeout),
             None if has_timed_out_in_gloo(text) => Some(Self::Timeout(CollectiveTimeout::UNKNOWN)),

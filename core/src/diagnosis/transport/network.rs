@@ -1,6 +1,6 @@
 //! The network that NCCL uses: against what the pods request, and against each other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::job_logs::{JobLogs, PodLog, names};
 use crate::diagnosis::job::verb;
@@ -52,12 +52,15 @@ fn check_tcp(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagno
 }
 
 /// Reports ranks that have no network in common.
-fn check_mixed(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
-    let known: Vec<PodLog<'_>> = logs.ranks().filter(|rank| !rank.log.networks.is_empty()).collect();
+fn check_mixed<'a>(logs: &JobLogs<'a>, found: &mut Vec<Diagnosis>) {
+    let known: Vec<PodLog<'a>> = logs.ranks().filter(|rank| !rank.log.networks.is_empty()).collect();
     let networks = known.iter().map(|rank| rank.log.networks.iter().map(|network| &*network.name));
     let Some(all) = distinct(networks) else { return };
-    let message = format!("the ranks have no network in common: {}", all.into_iter().collect::<Vec<_>>().join(", "));
-    let evidence = known.iter().filter_map(|rank| Some(rank.evidence(&rank.log.networks.first()?.quote)));
+    let all = all.into_iter().collect::<Vec<_>>().join(", ");
+    let first = |rank: &PodLog<'a>| rank.log.networks.first().map(|network| (&*network.name, &network.quote));
+    let (deviation, quotes) = by_value(&known, first);
+    let message = format!("the ranks have no network in common: {all}{deviation}");
+    let evidence = quotes.into_iter().map(|(rank, quote)| rank.evidence(quote));
     found.push(logs.diagnosis(DiagnosisCode::NetworksDiffer, Recovery::NetworkStays, &message).with_evidence(evidence));
 }
 
@@ -83,20 +86,23 @@ fn check_direct(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
 }
 
 /// Reports ranks with different versions of NCCL.
-fn check_versions(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+fn check_versions<'a>(logs: &JobLogs<'a>, found: &mut Vec<Diagnosis>) {
     let code = DiagnosisCode::NcclVersionsDiffer;
-    let known: Vec<PodLog<'_>> = logs.ranks().filter(|rank| !rank.log.versions.is_empty()).collect();
+    let known: Vec<PodLog<'a>> = logs.ranks().filter(|rank| !rank.log.versions.is_empty()).collect();
     let versions = known.iter().map(|rank| rank.log.versions.iter().map(|(version, _)| &**version));
     let all = distinct(versions);
     let errors: Vec<Evidence> = logs.ranks().filter_map(|rank| Some(rank.evidence(rank.quote(code)?))).collect();
+    let first = |rank: &PodLog<'a>| rank.log.versions.first().map(|(version, quote)| (&**version, quote));
+    let (deviation, quotes) = by_value(&known, first);
     let message = match all {
         Some(all) => {
-            format!("the ranks use different versions of NCCL: {}", all.into_iter().collect::<Vec<_>>().join(", "))
+            let all = all.into_iter().collect::<Vec<_>>().join(", ");
+            format!("the ranks use different versions of NCCL: {all}{deviation}")
         }
         None if errors.is_empty() => return,
         None => "the ranks use different versions of NCCL".to_owned(),
     };
-    let quotes = known.iter().filter_map(|rank| Some(rank.evidence(&rank.log.versions.first()?.1)));
+    let quotes = quotes.into_iter().map(|(rank, quote)| rank.evidence(quote));
     found.push(logs.diagnosis(code, Recovery::VersionsStay, &message).with_evidence(errors.into_iter().chain(quotes)));
 }
 
@@ -127,6 +133,34 @@ fn distinct<'b, S: Iterator<Item = &'b str>>(sets: impl Iterator<Item = S>) -> O
     let all: BTreeSet<&str> = sets.iter().flatten().copied().collect();
     let is_common = |value: &&str| sets.iter().all(|set| set.contains(*value));
     (sets.len() > 1 && !all.iter().any(is_common)).then_some(all)
+}
+
+/// Groups ranks by a value of their logs. Returns the end of a message, which names the ranks that differ from most
+/// others (empty if no value has a majority), and a line of one rank for each value, the rarest value first.
+fn by_value<'a>(
+    ranks: &[PodLog<'a>],
+    value: impl Fn(&PodLog<'a>) -> Option<(&'a str, &'a Quote)>,
+) -> (String, Vec<(PodLog<'a>, &'a Quote)>) {
+    let mut groups: BTreeMap<&str, Vec<(PodLog<'a>, &'a Quote)>> = BTreeMap::new();
+    for rank in ranks {
+        if let Some((value, quote)) = value(rank) {
+            groups.entry(value).or_default().push((*rank, quote));
+        }
+    }
+    let mut groups: Vec<Vec<(PodLog<'a>, &'a Quote)>> = groups.into_values().collect();
+    // The sort is stable, so that values of equal frequency keep their order.
+    groups.sort_by_key(Vec::len);
+    let quotes = groups.iter().filter_map(|group| group.first().copied()).collect();
+    let Some(majority) = groups.pop() else { return (String::new(), quotes) };
+    let others: Vec<PodLog<'a>> = groups.into_iter().flatten().map(|(rank, _)| rank).collect();
+    let deviation = match majority.first() {
+        Some((typical, _)) if !others.is_empty() && others.len() < majority.len() => {
+            let differs = verb(others.len(), "differs", "differ");
+            format!("; {} {differs} from {}", names(&others), typical.pod.short_name())
+        }
+        _ => String::new(),
+    };
+    (deviation, quotes)
 }
 
 impl<'a> PodLog<'a> {

@@ -63,6 +63,14 @@ impl ContainerLog {
                     self.known.push((code, quote));
                 }
             }
+            Message::TimeoutGroup { group, sequence } => {
+                let is_meant = |known: &&mut TimeoutRecord| {
+                    known.group.is_none() && known.rank == line.rank && known.sequence == sequence
+                };
+                if let Some(timeout) = self.timeouts.iter_mut().find(is_meant) {
+                    timeout.group = Some(truncate(group, MAX_NAME));
+                }
+            }
             Message::Timeout(timeout) => self.add_timeout(line.rank, timeout, quote),
         }
     }
@@ -86,10 +94,15 @@ impl ContainerLog {
 
     fn add_timeout(&mut self, rank: Option<u32>, timeout: CollectiveTimeout<'_>, quote: Quote) {
         let CollectiveTimeout { group, sequence, operation } = timeout;
-        let is_same =
-            |known: &TimeoutRecord| (known.rank, known.group.as_deref(), known.sequence) == (rank, group, sequence);
-        // The start and the end of a log may overlap.
-        if self.timeouts.len() < MAX_TIMEOUTS && !self.timeouts.iter().any(is_same) {
+        // A process repeats its time-out when it aborts, in a line without the rank. The start and the end of a log may overlap.
+        let is_same = |known: &TimeoutRecord| {
+            let is_same_group = known.group.is_none() || group.is_none() || known.group.as_deref() == group;
+            let is_same_rank = known.rank == rank || rank.is_none();
+            is_same_rank && is_same_group && known.sequence == sequence && *known.operation == *operation
+        };
+        if let Some(known) = self.timeouts.iter_mut().find(|known| is_same(known)) {
+            known.group = known.group.take().or_else(|| group.map(|group| truncate(group, MAX_NAME)));
+        } else if self.timeouts.len() < MAX_TIMEOUTS {
             let group = group.map(|group| truncate(group, MAX_NAME));
             let operation = truncate(operation, MAX_NAME);
             self.timeouts.push(TimeoutRecord { rank, group, sequence, operation, quote });

@@ -10,6 +10,8 @@ use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
 /// Maximum number of ranks in a message.
 const MAX_RANKS: usize = 8;
+/// Operations between two ranks, of which one sends and the other one receives.
+const PAIRED: [&str; 2] = ["SEND", "RECV"];
 
 /// Reports operations that timed out: which ranks waited, and which ones they waited for, as far as the logs show it.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
@@ -21,10 +23,15 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     without.retain(|rank| waited.iter().all(|(other, _)| other.pod.name != rank.pod.name));
     let ranks = logs.job.not_replaced(PodRecord::is_rank).into_iter();
     let unread: Vec<&PodRecord> = ranks.filter(|pod| logs.ranks().all(|rank| !std::ptr::eq(rank.pod, *pod))).collect();
-    let subject = if behind.is_empty() {
+    let subject = if let Some([one, other]) = differing(&waited).filter(|_| behind.is_empty()) {
+        let call = |(rank, timeout): (PodLog<'_>, &TimeoutRecord)| {
+            format!("{} called {}", describe(rank, timeout), timeout.operation)
+        };
+        format!("{}, and {}: different code paths", call(one), call(other))
+    } else if behind.is_empty() {
         match without.len() {
             0 if !unread.is_empty() => format!("no log of {} was read: look there first", pod_names(&unread)),
-            0 => "every log contains a time-out, so none shows the cause".to_owned(),
+            0 => "every log contains a time-out, and they do not show which rank was late".to_owned(),
             _ => format!("no time-out in the log of {}: look there first", names(&without)),
         }
     } else {
@@ -56,6 +63,15 @@ fn behind<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Vec<(PodLog<'a>, &'
         timeout.group.as_deref().and_then(|group| newest.get(group)).is_some_and(|newest| timeout.sequence < *newest)
     };
     waited.iter().copied().filter(|(_, timeout)| is_behind(timeout)).collect()
+}
+
+/// Returns two ranks that wait in different operations of the same number in one process group.
+fn differing<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Option<[(PodLog<'a>, &'a TimeoutRecord); 2]> {
+    let mut calls: BTreeMap<(&str, u64), (PodLog<'a>, &'a TimeoutRecord)> = BTreeMap::new();
+    waited.iter().filter(|(_, timeout)| !PAIRED.contains(&&*timeout.operation)).find_map(|(rank, timeout)| {
+        let first = *calls.entry((timeout.group.as_deref()?, timeout.sequence)).or_insert((*rank, *timeout));
+        (first.1.operation != timeout.operation).then_some([first, (*rank, *timeout)])
+    })
 }
 
 /// Returns the rank, its pod, and the number of its operation.

@@ -39,8 +39,7 @@ const PORT_FORWARD: Condition =
 const FABRIC: Condition = |configuration| configuration.fabric.enabled;
 const CLAIMS: Condition = |configuration| configuration.fabric.enabled && configuration.fabric.resource_claims;
 const GANG: Condition = |configuration| configuration.gang.enabled;
-const TERMINATION_OR_FABRIC: Condition =
-    |configuration| configuration.termination.enabled || configuration.fabric.enabled;
+const FABRIC_OR_GANG: Condition = |configuration| configuration.fabric.enabled || configuration.gang.enabled;
 const TERMINATION_FABRIC_OR_GANG: Condition =
     |configuration| configuration.termination.enabled || configuration.fabric.enabled || configuration.gang.enabled;
 
@@ -81,7 +80,7 @@ const RULES: &[Rule] = &[
     for_certificate(rule(Webhook, ALWAYS, ("", "secrets"), &[SERVING_SECRET], true, READ)),
     rule(Webhook, FABRIC, ("", "nodes"), ANY, false, WATCH),
     rule(Webhook, FABRIC, ("", "resourcequotas"), ANY, false, WATCH),
-    rule(Webhook, FABRIC, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, WATCH),
+    rule(Webhook, FABRIC_OR_GANG, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, WATCH),
     rule(Webhook, CLAIMS, (GROUP, "deviceclasses"), ANY, false, WATCH),
     rule(Webhook, CLAIMS, (GROUP, "resourceclaims"), ANY, false, WATCH),
     rule(Webhook, CLAIMS, (GROUP, "resourceclaimtemplates"), ANY, false, WATCH),
@@ -110,12 +109,12 @@ const RULES: &[Rule] = &[
     )),
     rule(Controller, TERMINATION_FABRIC_OR_GANG, ("", "pods"), ANY, false, READ),
     rule(Controller, TERMINATION_FABRIC_OR_GANG, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
-    rule(Controller, TERMINATION_OR_FABRIC, ("", "nodes"), ANY, false, WATCH),
+    rule(Controller, TERMINATION_FABRIC_OR_GANG, ("", "nodes"), ANY, false, WATCH),
     rule(Controller, CLAIMS, (GROUP, "resourceclaims"), ANY, false, LIST),
     // Of schedulers for which the controller creates no objects.
     rule(Controller, GANG, ("scheduling.run.ai", GroupApi::PLURAL), ANY, false, LIST),
     rule(Controller, GANG, ("scheduling.sigs.k8s.io", GroupApi::PLURAL), ANY, false, LIST),
-    rule(Controller, FABRIC, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, &["get", "patch"]),
+    rule(Controller, FABRIC_OR_GANG, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, &["get", "patch"]),
     rule(Controller, TERMINATION, ("", "pods/exec"), ANY, false, CONNECT),
     rule(Controller, PORT_FORWARD, ("", "pods/portforward"), ANY, false, CONNECT),
 ];

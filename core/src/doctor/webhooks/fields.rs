@@ -162,7 +162,11 @@ pub(in super::super) fn check(probe: &FieldProbe) -> Vec<CheckFinding> {
     ];
     let found: Vec<CheckFinding> = found.into_iter().filter(|(_, evidence)| !evidence.is_empty()).collect();
     let has_problems = found.iter().any(|(code, _)| *code != Code::FieldsUnsupported);
-    let kept = (!has_problems).then(|| (Code::FieldsKept, format!("{} namespaces were probed", namespaces.len())));
+    let probed = || match namespaces.len() {
+        1 => "1 namespace was probed".to_owned(),
+        count => format!("{count} namespaces were probed"),
+    };
+    let kept = (!has_problems).then(|| (Code::FieldsKept, probed()));
     kept.into_iter().chain(found).collect()
 }
 
@@ -264,11 +268,11 @@ mod tests {
     }
 
     #[rstest]
-    #[case::kept(Some(kept()), &["x"], kept(), &[(Code::FieldsKept, "1 namespaces were probed")])]
+    #[case::kept(Some(kept()), &["x"], kept(), &[(Code::FieldsKept, "1 namespace was probed")])]
     #[case::one_webhook(Some(kept()), &["x"], dropped(), &[(Code::FieldsDropped, "resourceClaims in a: x")])]
     #[case::several_webhooks(Some(kept()), &["x", "y"], dropped(), &[(Code::FieldsDroppedBySome, "resourceClaims in a: x, y")])]
     #[case::without_control(None, &["x"], dropped(), &[(Code::FieldsDroppedBySome, "resourceClaims in a: x")])]
-    #[case::by_the_apiserver(Some(dropped()), &["x"], dropped(), &[(Code::FieldsKept, "1 namespaces were probed"), (Code::FieldsUnsupported, "resourceClaims")])]
+    #[case::by_the_apiserver(Some(dropped()), &["x"], dropped(), &[(Code::FieldsKept, "1 namespace was probed"), (Code::FieldsUnsupported, "resourceClaims")])]
     #[case::no_response(Some(kept()), &["x"], ProbedFields::TimedOut, &[(Code::FieldsTimedOut, "a: x")])]
     #[case::denied(Some(kept()), &["x"], ProbedFields::Unknown, &[(Code::FieldsUnknown, "a")])]
     fn the_webhook_is_certain_only_if_it_is_the_only_one(

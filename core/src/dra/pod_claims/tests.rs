@@ -22,6 +22,7 @@ fn facts() -> ClaimFacts {
         ("aligned", json!([exactly("gpu", "gpu.nvidia.com", 2), exactly("nic", "rdma", 4)])),
         ("mig", json!([exactly("part", "mig.nvidia.com", 2)])),
         ("custom", json!([exactly("gpu", "h100", 4)])),
+        ("misspelled", json!([exactly("gpu", "gpu.nvidia.co", 4)])),
         ("strange", json!([exactly("gpu", "npu", 4)])),
         ("range", json!([first(&[("gpu.nvidia.com", 8), ("h100", 4)])])),
         ("gpu-or-mig", json!([first(&[("gpu.nvidia.com", 1), ("mig.nvidia.com", 2)])])),
@@ -75,6 +76,8 @@ fn read<'a>(raw: &'a Value, facts: &'a ClaimFacts) -> (PodClaims<'a>, Vec<Contai
 #[case::twice(&["aligned"], "aligned aligned/gpu", "2", None)]
 #[case::two_claims(&["eight", "aligned"], "eight aligned", "10", None)]
 #[case::no_such_claim(&["eight"], "other", "an unknown number of", Some("claim other of the pod is not declared"))]
+#[case::misspelled_claim(&["eight"], "eigth", "an unknown number of", Some("claim eigth of the pod is not declared (did you mean eight?)"))]
+#[case::misspelled_class(&["misspelled"], "misspelled", "an unknown number of", Some("class gpu.nvidia.co in template misspelled is unknown (did you mean gpu.nvidia.com?)"))]
 #[case::partitions_apart(&["mig"], "mig", "0", None)]
 #[case::custom_class(&["custom"], "custom", "4", None)]
 #[case::unknown_class(&["strange"], "strange", "an unknown number of", Some("class npu in template strange is unknown"))]

@@ -123,12 +123,15 @@ fn adjust(gang: &GangSnapshot<'_>, size: Option<GangSize>, counts: Counts, curre
     }
 }
 
-/// Deletes an object with more members than can exist and a minimum that cannot change. Another one, which schedules its
-/// pods one by one, follows.
+/// Deletes an object that cannot change and holds its pods: they differ, or are fewer than its minimum. Another one, which
+/// schedules its pods one by one, follows.
 fn replace_if_stuck(gang: &GangSnapshot<'_>, counts: Counts, minimum: u32) -> Decision {
+    let replace = |cause| Decision::Delete { cause, force: true };
     let is_short = counts.is_short_of(minimum);
-    if is_short && (counts.ceiling < minimum || gang.now >= deadline(gang)) {
-        Decision::Delete { cause: DeletionCause::Released, force: true }
+    if counts.pending > 0 && !has_equal_terms(gang.members) {
+        replace(DeletionCause::DifferentTerms)
+    } else if is_short && (counts.ceiling < minimum || gang.now >= deadline(gang)) {
+        replace(DeletionCause::Released)
     } else if is_short {
         wait(Some(deadline(gang)), WaitReason::MembersMissing)
     } else {

@@ -55,8 +55,8 @@ pub struct NewGroup {
 codes! {
     /// Why the pods of a gang are not scheduled as a gang of the size of the job.
     pub enum ReleaseCause {
-        /// A pod has no key.
-        MemberWithoutKey => "a pod of the job does not name the PodGroup, because it was created without the webhook",
+        /// A pod has no key, or that of another gang or mode.
+        MemberWithoutKey => "a pod of the job does not name the PodGroup: it was created without the webhook or in another mode",
         /// Not all pods have been created.
         Incomplete => "the other pods of the job have not been created for 60 seconds",
         /// Pods were placed before.
@@ -83,6 +83,8 @@ codes! {
         MembersGone => "no pod has named the PodGroup for 60 seconds",
         /// The gang is released.
         Released => "fewer pods than the minimum remain, and the minimum of this PodGroup cannot change",
+        /// Pods cannot be scheduled together.
+        DifferentTerms => "the pods of the job differ in priority, preemption policy or scheduler, and this PodGroup cannot change",
     }
 }
 

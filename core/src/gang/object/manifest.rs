@@ -96,12 +96,18 @@ pub fn read_group(api: GroupApi, object: &Value) -> GroupState {
     if label.and_then(Value::as_str) != Some(MANAGED) {
         return GroupState::Foreign;
     }
-    let minimum = object.pointer(api.minimum_pointer()).and_then(Value::as_u64);
+    let minimum = group_minimum(api, object);
     let deletion = object.pointer("/metadata/deletionTimestamp");
     GroupState::Own {
         minimum: minimum.map(|minimum| u32::try_from(minimum).unwrap_or(u32::MAX)),
         deleting: deletion.is_some_and(|time| !time.is_null()),
     }
+}
+
+/// Returns the minimum of an existing object; `None` if its pods are scheduled one by one.
+#[must_use]
+pub fn group_minimum(api: GroupApi, object: &Value) -> Option<u64> {
+    object.pointer(api.minimum_pointer()).and_then(Value::as_u64)
 }
 
 /// Returns the reference to an owner. It contains neither `controller`, with which Kubernetes 1.36 forbids to scale the job,

@@ -57,7 +57,7 @@ pub struct GangSize {
 /// A pod of a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// True if the pod names the object. It does not if it was created while the webhook was unavailable.
+    /// True if the pod names the object. It does not if it was created while the webhook was unavailable, or in another mode.
     pub keyed: bool,
     /// Stage of its life.
     pub stage: Stage,

@@ -2,6 +2,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::GangMode;
 use crate::workload::find;
 
 /// Returns an object with the UID `u1`.
@@ -47,6 +48,12 @@ fn replicated(name: &str, replicas: u64, spec: Value, depends_on: &[&str]) -> Va
     let depends_on: Vec<Value> = depends_on.iter().map(|name| json!({"name": name, "status": "Complete"})).collect();
     let mut job = json!({"name": name, "replicas": replicas, "dependsOn": depends_on});
     job["template"]["spec"] = spec;
+    job
+}
+
+/// Returns `job`, which is created when its first dependency has this status.
+fn with_status(mut job: Value, status: &str) -> Value {
+    job["dependsOn"][0]["status"] = status.into();
     job
 }
 
@@ -137,6 +144,20 @@ fn ray(autoscaling: bool) -> Value {
         replicated("evaluator", 1, pods(2), &["initializer"]), replicated("export", 1, pods(1), &["node"]),
     ]),
     &["initializer=1 min 1", "node=4 evaluator=2 min 6", "export=1 min 1"]
+)]
+#[case::different_status_of_a_dependency(
+    job_set(json!({}), &[
+        replicated("driver", 1, json!({}), &[]), with_status(replicated("worker", 1, pods(4), &["driver"]), "Ready"),
+        replicated("report", 1, json!({}), &["driver"]),
+    ]),
+    &["driver=1 min 1", "worker=4 min 4", "report=1 min 1"]
+)]
+#[case::dependencies_in_another_order(
+    job_set(json!({}), &[
+        replicated("a", 1, json!({}), &[]), replicated("b", 1, json!({}), &[]),
+        replicated("c", 1, json!({}), &["a", "b"]), replicated("d", 1, json!({}), &["b", "a"]),
+    ]),
+    &["a=1 b=1 min 2", "c=1 d=1 min 2"]
 )]
 #[case::lws(lws(json!({"replicas": 3, "leaderWorkerTemplate": {"size": 4}})), &["leader=1 worker=3 min 4"])]
 #[case::lws_leader_first(
@@ -353,6 +374,15 @@ fn every_group_of_a_leader_worker_set_is_a_gang() {
     assert_eq!(workload.shape.groups, 2);
     assert_eq!(gang("job-1", leader.clone()), gang("job-1-2", worker));
     assert_ne!(gang("job-0", leader.clone()), gang("job-1", leader));
+}
+
+#[test]
+fn the_operator_of_ray_adds_the_labels_of_a_group() {
+    let mut cluster = ray(false);
+    cluster["spec"]["workerGroupSpecs"][0]["labels"] = json!({"trainmesh.dev/gang": "none"});
+    let workload = read(&cluster).unwrap();
+    let labels: Vec<Option<GangMode>> = workload.shape.roles.iter().map(|role| role.template.label).collect();
+    assert_eq!(labels, [None, Some(GangMode::None), None]);
 }
 
 #[test]

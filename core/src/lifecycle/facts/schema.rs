@@ -56,7 +56,7 @@ pub const METADATA: Schema = Schema::Object(&[
     ("ownerReferences", Schema::List(&OWNER)),
 ]);
 
-const LABELS: [&str; 5] = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, keys::FABRIC, keys::NOTEBOOK];
+const LABELS: [&str; 6] = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, keys::FABRIC, keys::GANG, keys::NOTEBOOK];
 
 const ANNOTATIONS: [&str; 10] = [
     keys::APPLIED,

@@ -167,9 +167,9 @@ spec:
         id: MISPLACED_KEYS,
         severity: Severity::Warning,
         title: "a setting on the wrong level of the manifest",
-        why: "Labels and annotations of Istio and of gang schedulers belong to pods: on the job they have no effect, unless its \
-              operator copies them. The operators of Kubeflow replace the restart policy of a pod template by that of the \
-              replica spec.",
+        why: "Labels and annotations of Istio, of gang schedulers and of Kueue's topologies belong to pods: on the job they have \
+              no effect, unless its operator copies them. The operators of Kubeflow replace the restart policy of a pod template \
+              by that of the replica spec.",
         fix: "move it to the level where it is read: the metadata of the pod template, or the replica spec",
         example: Example {
             given: "",

@@ -1,7 +1,7 @@
 //! Gangs of training jobs.
 
 use super::super::training;
-use super::{Check, Example};
+use super::{Check, Example, MISSING_QUEUE};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -115,8 +115,9 @@ spec:
         severity: Severity::Warning,
         title: "a gang that a part of the roles joins",
         why: "Without a minimum of the job, a gang needs the pods of all roles. If some pods have another value of trainmesh.dev/gang, are \
-              excluded, or have another scheduler, and the others are fewer than the minimum, the gang never reaches it: its pods \
-              wait until the controller lowers it (event GangReleased), and then start without the others.",
+              excluded, or have another scheduler, and the others are fewer than the minimum, the gang never reaches it: in a mode \
+              with PodGroups, its pods wait until the controller lowers it (event GangReleased), and then start without the others. \
+              In the modes koordinator and yunikorn, no controller could: the gang does not count them from the start.",
         fix: "give all pod templates of the job the same trainmesh.dev/gang, or label the namespace",
         example: Example { given: "", wrong: PARTIAL_GANG, fixed: COMPLETE_GANG },
         run: training::partial_gang,
@@ -136,7 +137,43 @@ spec:
         },
         run: training::mixed_priorities,
     },
+    Check {
+        id: MISSING_QUEUE,
+        severity: Severity::Warning,
+        title: "a job of gang mode kueue without a queue",
+        why: "In gang mode kueue, trainmesh leaves the pods to Kueue, which manages only jobs with the label kueue.x-k8s.io/queue-name. \
+              Without it, the pods start outside of every quota and one by one, unless the namespace has a LocalQueue called \
+              default (LocalQueueDefaulting), or Kueue manages jobs without a queue. A misspelled label of a queue is reported in every \
+              mode. Kueue has no integration for some kinds.",
+        fix: "label the job kueue.x-k8s.io/queue-name with the name of a LocalQueue, or select another gang mode",
+        example: Example {
+            given: "the namespace selects the gang mode `kueue`",
+            wrong: WITHOUT_QUEUE,
+            fixed: WITH_QUEUE,
+        },
+        // The preview reports it for the workload.
+        run: |_, _| {},
+    },
 ];
+
+const WITHOUT_QUEUE: &str = r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama, labels: {kueue.x-k8s.io/queuename: research}}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 3
+      template: {spec: {containers: [{name: pytorch, image: i}]}}
+";
+const WITH_QUEUE: &str = r"apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: research}}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 3
+      template: {spec: {containers: [{name: pytorch, image: i}]}}
+";
 
 const MIXED_PRIORITIES: &str = r"apiVersion: kubeflow.org/v1
 kind: PyTorchJob

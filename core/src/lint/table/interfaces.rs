@@ -36,7 +36,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "an interface that the pod does not have",
         why: "NCCL fails with `no socket interface found`. Even over RDMA, the ranks connect to each other through \
-              this interface first. A pod has eth0 and the interfaces that its annotations attach.",
+              this interface first. A pod has eth0 and the interfaces that its annotations attach. What a launcher \
+              without GPUs passes by mpirun -x is not checked, because its ranks run in other pods.",
         fix: "use eth0, or attach a network with this interface",
         example: Example {
             given: "",
@@ -85,7 +86,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "hostNetwork without an interface for Gloo",
         why: "Gloo, with which PyTorch coordinates its processes, listens on the address that the host's name resolves to. \
               In the network of a node this may be the loopback or another network, and the processes do not find each \
-              other.",
+              other. Without NCCL_SOCKET_IFNAME, which shows that the default is wrong, this is information.",
         fix: "set GLOO_SOCKET_IFNAME to the node's interface between the pods, as one plain name",
         example: Example {
             given: "the job has several pods",

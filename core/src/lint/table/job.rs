@@ -13,11 +13,14 @@ pub(super) const CHECKS: &[Check] = &[
         why: "NCCL and Gloo open ports that cannot be listed in advance, and use their own protocols. The proxy \
               accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. A pod that \
               belongs to no training job is reported if its variables or its command show several ranks (docs/mesh.md), and if \
-              its own label selects direct, which skips it: of a single pod, as information. The \
+              its own label selects direct, which skips it: as information if it is the only pod of its workload. If annotations \
+              exclude interfaces from capture, it is reported if NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME allows eth0 and eth0 \
+              is not excluded. The \
               severity is information if the labels of the namespace are assumed, because neither the manifests nor \
-              --namespace-labels nor --cluster provide them, and in the ambient mesh, whose ztunnel accepts connections \
-              alike.",
-        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: direct (trainmesh doctor suggests the ranges that it \
+              --namespace-labels nor --cluster provide them, if a label selects leave, for TPUs and Neuron \
+              devices, whose libraries were not measured behind Envoy, and in the ambient mesh, whose ztunnel accepts \
+              connections alike.",
+        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: direct (trainmesh doctor may suggest the ranges that it \
               needs), or disableCapture",
         example: Example {
             given: "in a namespace with Istio injection",
@@ -81,8 +84,11 @@ spec:
         title: "pods of one job with different settings",
         why: "All ranks of a job need the same transport and NCCL settings. Running pods of this job have another \
               revision of the profile, or have a profile that this pod does not get. It is an error if a manifest shows that only a part \
-              of the roles gets the profile: NCCL hangs. Without a profile, it is a warning if only a part of the roles with GPUs \
-              requests an adapter.",
+              of the roles gets the profile: NCCL hangs. If the others opted out by a label, it is a warning, because a role with a program \
+              of its own needs no profile, and also in audit mode, or if the queue of the job may supply the instance type of the others. \
+              It is a warning if only a part of the roles gets the settings of the profile for a machine (when.sku), because the others \
+              do not select it. \
+              Without a profile, it is a warning if only a part of the roles with GPUs requests an adapter.",
         fix: "restart the whole job, so that all its pods get the same revision",
         example: Example {
             given: "running pods of the job have revision `ba9876543210`",

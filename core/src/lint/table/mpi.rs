@@ -11,7 +11,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "settings in an MPI worker's environment",
         why: "mpirun starts the ranks through sshd, and sshd sessions do not inherit the container's environment. \
-              NCCL in the ranks does not see the settings. A configuration file works because every process reads it.",
+              NCCL in the ranks does not see the settings. A configuration file works because every process reads it; \
+              that of a fabric profile contains only the settings of the profile.",
         fix: "put the settings into /etc/nccl.conf, for example with delivery.nccl: confFile in the profile, or pass \
               them with mpirun -x",
         example: Example {

@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
               TCP.",
         fix: "attach a secondary network with the annotation k8s.v1.cni.cncf.io/networks",
         example: Example {
-            given: "with the profile `roce-shared-macvlan`",
+            given: "with the profile `roce-shared-macvlan` in audit mode; else it adds the network",
             wrong: r"spec:
   containers:
   - name: train
@@ -36,7 +36,9 @@ spec:
         severity: Severity::Warning,
         title: "the number of networks differs from the number of virtual functions",
         why: "Each network attachment uses one virtual function. With too few networks, some virtual functions have \
-              no address; with too many, the pod does not start.",
+              no address; with too many, the pod does not start. Virtual functions are nvidia.com/rdma-vf, \
+              nvidia.com/sriov_resource, nvidia.com/mlnxnics, and the first resource of a fabric profile that attaches a \
+              network with count: perResource, or any network in a RoCE profile with mode: perGpu.",
         fix: "list the network once for each requested virtual function",
         example: Example {
             given: "",

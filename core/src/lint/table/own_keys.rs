@@ -35,7 +35,9 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "a rule of trainmesh that is refused",
         why: "A setting of the pod or a guard prevents a change that the namespace or the pod requests. The pod starts \
-          without the change: for example over TCP instead of RDMA, or before its proxy is ready.",
+          without the change: for example over TCP instead of RDMA, or before its proxy is ready. A profile with \
+          onConflict: tcp that falls back is reported, too. If the profile of a job in a queue of Kueue lacks only the instance type, \
+          which a ResourceFlavor may supply, the finding is information.",
         fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
         example: Example {
             given: "no profile is named `eks-efaa`",

@@ -12,7 +12,8 @@ pub(super) const CHECKS: &[Check] = &[
         title: "no node offers the RDMA adapter, or its quota is exhausted",
         why: "If no node offers the resource, the pod stays Pending until such a node is added. If the namespace's \
               ResourceQuota has less of it left than the pod requests, the apiserver rejects the pod. More GPUs or adapters than \
-              the selected instance type has are an error: the pod stays Pending. The instance types of AWS are known, except \
+              the selected instance type has are an error: the pod stays Pending. So is a node selector that the required node affinity \
+              excludes. The instance types of AWS are known, except \
               for the number of adapters of a p6e-gb200.",
         fix: "check the name of the resource and the device plugin (kubectl get nodes -o yaml), or raise the quota",
         example: Example {

@@ -43,11 +43,14 @@ spec:
     Check {
         id: CheckId::training(7),
         severity: Severity::Error,
-        title: "--nnodes that differs from the number of pods",
+        title: "--nnodes or PET_NNODES that differs from the number of pods",
         why: "torchrun waits until as many agents have joined as --nnodes requires. If the job has fewer pods, the group never \
-              forms. If it has more, the others wait or form another group (warning). Pods whose command is another Python program do \
-              not count. A value that the command computes, and jobs whose pods may be independent of each other with \
-              --nnodes=1, are not reported.",
+              forms. If it has more, the others wait or form another group (warning). Without the option, PET_NNODES counts, also \
+              that of the operator. Pods whose command is another Python program do not count. A value that the command computes, \
+              jobs whose pods may be independent of each other with --nnodes=1, and those that an elastic policy with metrics \
+              scales, are not reported, nor are StatefulSets and Deployments. In a LeaderWorkerSet, only more nodes than a group \
+              has pods are reported, unless they are those of several whole groups. Pods and Jobs of a JobSet that are in the input themselves do \
+              not show the size of their job.",
         fix: "set --nnodes to the number of pods, or remove it where the operator sets PET_NNODES",
         example: Example {
             given: "",
@@ -81,8 +84,8 @@ spec:
         severity: Severity::Error,
         title: "a rendezvous address without a host, or one that only its own pod reaches",
         why: "torchrun rejects an endpoint without a host, such as :29400. With localhost, or with the backend c10d and no endpoint, \
-              each pod waits for peers at its own address, and the pods never form a group. Jobs of one pod, and \
-              --standalone, are not reported.",
+              each pod waits for peers at its own address, and the pods never form a group. Jobs of one pod, --standalone, \
+              and kinds that count as serving, such as LeaderWorkerSets and StatefulSets, are not reported.",
         fix: "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0",
         example: Example {
             given: "",

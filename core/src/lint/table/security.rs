@@ -105,9 +105,10 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Error,
         title: "settings that the namespace's Pod Security level forbids",
         why: "The levels baseline and restricted forbid IPC_LOCK, hostPath, hostNetwork and privileged containers: \
-              the apiserver rejects the pod. A profile's guard skips such pods.",
-        fix: "use a namespace with the level privileged, or a profile with memlock: nodeUnlimited and without host \
-              paths",
+              the apiserver rejects the pod. Each of these settings of the pod is reported, and the first that a profile adds; others \
+              that the level forbids are not. A profile's guard skips such pods.",
+        fix: "use a namespace with the level privileged, or, if the nodes do not limit locked memory, a profile with \
+              memlock: nodeUnlimited and without host paths",
         example: Example {
             given: "the namespace has the label `pod-security.kubernetes.io/enforce: baseline`",
             wrong: r"spec:

@@ -59,7 +59,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "a debugging variable",
         why: "NCCL documents these variables for debugging. In production they slow down the job, or make it fail \
-              with a newer NCCL. NCCL_DEBUG=TRACE writes gigabytes of logs.",
+              with a newer NCCL. NCCL_DEBUG=TRACE writes gigabytes of logs. A variable that mpirun -x sets is for one run, such as \
+              a benchmark: information.",
         fix: "remove the variable when debugging is done; NCCL_DEBUG=INFO is enough to see the transport",
         example: Example {
             given: "",

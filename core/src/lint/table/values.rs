@@ -114,7 +114,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Info,
         title: "a fixed GID index",
         why: "Since 2.21 NCCL detects the GID index. With macvlan it differs from pod to pod, so a fixed index is \
-              wrong in some of them: with macvlan, ipvlan or a shared device plugin this is a warning.",
+              wrong in some of them: with macvlan, ipvlan or a shared device plugin this is a warning. Otherwise, the index of a \
+              fabric profile is not reported.",
         fix: "remove NCCL_IB_GID_INDEX; to restrict the selection, use NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE or \
               NCCL_IB_ROCE_VERSION_NUM",
         example: Example {
@@ -164,7 +165,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "a name that no adapter has",
         why: "NCCL_IB_HCA contains names of RDMA devices, such as mlx5_0 or ibp0, not of network interfaces. If nothing \
-              matches, NCCL falls back to TCP.",
+              matches, NCCL falls back to TCP. In a list that starts with ^, such a name excludes nothing.",
         fix: "use the names in /sys/class/infiniband (ibv_devices lists them)",
         example: Example {
             given: "",

@@ -1,4 +1,4 @@
-//! Gangs that can never be placed, or whose pods differ: TR010 to TR015.
+//! Gangs that can never be placed, or whose pods differ: TR010 to TR013, and TR015.
 
 use std::collections::BTreeSet;
 
@@ -24,6 +24,8 @@ const VOLCANO_JOB: &str = "Job";
 /// Policy by which the launcher is created when all workers are ready.
 const AFTER_WORKERS: &str = "WaitForWorkersReady";
 
+/// Scheduler of pods without a `schedulerName`.
+const DEFAULT_SCHEDULER: &str = "default-scheduler";
 /// Field of the operators of Kubeflow with the minimum of a gang.
 const MIN_AVAILABLE: &str = "/spec/runPolicy/schedulingPolicy/minAvailable";
 /// Field of the operators of Kubeflow with the resources of a gang.
@@ -130,51 +132,15 @@ pub(crate) fn unreserved_devices(context: &CheckContext<'_>, findings: &mut Find
 /// TR013: the pods of one gang have different schedulers.
 pub(crate) fn mixed_schedulers(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
+    let Some((mode, _)) = named_gang(role.original) else { return };
     let members = members(workload, role.original);
-    let Some(first) = members.first() else { return };
-    let (own, other) = (scheduler(role.original), scheduler(first.original));
-    if own != other {
+    if scheduler(role.original) != gang_scheduler(&members, mode) {
         let names: BTreeSet<&str> = members.iter().map(|member| scheduler(member.original)).collect();
         let message = format!(
             "the pods of the gang have the schedulers {}: each sees a part of the gang, and waits for the rest",
             join_names(names)
         );
         findings.push("/spec/schedulerName", message);
-    }
-}
-
-/// TR014: the rule `gang` applies to a part of the roles of a gang.
-pub(crate) fn partial_gang(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    let Some((workload, role)) = context.workload() else { return };
-    let Some((shape, own)) = workload.gang.and_then(|shape| Some((shape, shape.gang_of(role.original).ok()?))) else {
-        return;
-    };
-    let is_member = |other: &&RolePods<'_>| {
-        let position = shape.gang_of(other.original).map(|gang| gang.position);
-        other.replicas != Some(0) && position.as_ref() == Ok(&own.position)
-    };
-    let joined = |other: &RolePods<'_>| {
-        GangMode::named_by_pods().find(|mode| mode.gang_named_by(other.patched) == Some(own.name.as_str()))
-    };
-    let members: Vec<(&RolePods<'_>, Option<GangMode>)> =
-        workload.roles.iter().filter(is_member).map(|other| (other, joined(other))).collect();
-    // Roles with different modes are in different gangs, each of which lacks the others.
-    let modes: BTreeSet<GangMode> = members.iter().filter_map(|(_, mode)| *mode).collect();
-    for mode in modes {
-        let (inside, outside): (Vec<_>, Vec<_>) = members.iter().partition(|(_, other)| *other == Some(mode));
-        let pods = WorkloadManifest::pods(inside.iter().map(|(other, _)| *other));
-        let outside: Vec<&str> = outside.iter().map(|(other, _)| other.name).collect();
-        // The roles of a workload with several groups have pods in each.
-        let is_short = pods.is_some_and(|pods| pods / shape.shape.groups.max(1) < own.min_members);
-        if let Some((first, _)) = inside.first().filter(|_| is_short && outside.first() == Some(&role.name)) {
-            let message = format!(
-                "{} joins the gang ({mode}), which needs {} pods, but not {}: it waits for them in vain",
-                first.name,
-                own.min_members,
-                join_names(&outside)
-            );
-            findings.push("/metadata/labels", message);
-        }
     }
 }
 
@@ -216,15 +182,34 @@ pub(crate) fn mixed_priorities(context: &CheckContext<'_>, findings: &mut Findin
 
 /// Returns the roles whose pods name the same gang as `pod`; none if it names none.
 fn members<'a>(workload: &WorkloadManifest<'a>, pod: Pod<'_>) -> Vec<&'a RolePods<'a>> {
-    let named =
-        |pod| GangMode::WITH_OBJECTS.into_iter().find_map(|mode| Some((mode, mode.gang_named_by(pod)?.to_owned())));
-    let Some(own) = named(pod) else { return Vec::new() };
-    workload.roles.iter().filter(|role| named(role.original).as_ref() == Some(&own)).collect()
+    let Some(own) = named_gang(pod) else { return Vec::new() };
+    workload.roles.iter().filter(|role| named_gang(role.original) == Some(own)).collect()
+}
+
+/// Returns the gang that `pod` names, and the mode of its key.
+fn named_gang(pod: Pod<'_>) -> Option<(GangMode, &str)> {
+    GangMode::WITH_OBJECTS.into_iter().find_map(|mode| Some((mode, mode.gang_named_by(pod)?)))
+}
+
+/// Returns the scheduler of a gang in `mode`: that of the mode if a role has it, or else that of most pods.
+fn gang_scheduler<'a>(members: &[&RolePods<'a>], mode: GangMode) -> &'a str {
+    let mut schedulers: Vec<(&str, u64)> = Vec::new();
+    for member in members {
+        let (name, pods) = (scheduler(member.original), member.replicas.unwrap_or(1));
+        match schedulers.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count = count.saturating_add(pods),
+            None => schedulers.push((name, pods)),
+        }
+    }
+    let by_mode = schedulers.iter().find(|(name, _)| mode.scheduler_name() == Some(name));
+    // Of several with as many pods, the first one.
+    let by_pods = || schedulers.iter().rev().max_by_key(|(_, pods)| *pods);
+    by_mode.or_else(by_pods).map_or(DEFAULT_SCHEDULER, |(name, _)| name)
 }
 
 fn scheduler(pod: Pod<'_>) -> &str {
     let name = pod.spec().and_then(|spec| spec.get("schedulerName")).and_then(Value::as_str);
-    name.filter(|name| !name.is_empty()).unwrap_or("default-scheduler")
+    name.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_SCHEDULER)
 }
 
 /// Returns the value of the priority in the manifest; the apiserver sets that of other pods by their class.

@@ -6,7 +6,7 @@ use crate::finding::Severity;
 use crate::lint::context::CheckContext;
 use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
-use crate::pod::{is_loopback, node_range};
+use crate::pod::{Pod, is_loopback, node_range};
 
 const NODES: &str = "PET_NNODES";
 const BACKEND: &str = "PET_RDZV_BACKEND";
@@ -20,11 +20,18 @@ const STATIC: &str = "static";
 const C10D: &str = "c10d";
 /// Label with the number of Jobs of a role in a `JobSet`.
 const REPLICATED_JOBS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
+/// Annotation with the number of pods in a group of a `LeaderWorkerSet`.
+const GROUP_SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 /// Kinds whose pods may run separate programs, each with a group of its own.
 const MAY_BE_INDEPENDENT: [&str; 2] = ["Job", "JobSet"];
+/// Kinds that are only a part of a job, each with the kind of its controller; `None`: whatever creates it.
+const PARTS: [(&str, Option<&str>); 2] = [("Pod", None), ("Job", Some("JobSet"))];
 /// Kind whose roles form one process group.
 const ONE_GROUP: &str = "PyTorchJob";
 
+/// How to fix the range of nodes of an elastic policy, from which the operator sets the variable.
+const FIX_POLICY: &str =
+    "set elasticPolicy.minReplicas and maxReplicas to a range that contains the number of replicas";
 /// How to fix an address that only its own pod reaches.
 const FIX_ADDRESS: &str = "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0";
 
@@ -50,22 +57,44 @@ pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut Find
     }
 }
 
-/// TR007: `--nnodes` differs from the number of pods.
+/// TR007: `--nnodes`, or the variable that sets it, differs from the number of pods.
 pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    if !role.is_rank() {
+    let group = role.original.annotation(GROUP_SIZE).and_then(|size| size.parse::<u64>().ok());
+    if (!role.is_rank() && group.is_none()) || workload.is_autoscaled() || is_part_of_job(workload) {
         return;
     }
     for agent in role.agents() {
-        let Some((min, max)) = agent.settings.flag(NODES).and_then(node_range) else { continue };
+        let Some((min, max)) = agent.setting(NODES).and_then(node_range) else { continue };
+        let text = if min == max { min.to_string() } else { format!("{min}:{max}") };
+        let name = agent.container.name();
+        let has_option = agent.settings.has_flag(&[NODES]);
+        let setting = if has_option { option(NODES) } else { NODES.to_owned() };
+        if let Some(size) = group {
+            // A part of the group may run another program, or a process group of its own; whole groups may form a common one.
+            let has_groups = WorkloadManifest::pods(workload.roles.iter()).is_some_and(|pods| pods >= min);
+            let spans_groups = has_groups && min.checked_rem(size) == Some(0);
+            if min > size && !spans_groups {
+                let message =
+                    format!("container {name}: {setting}={text}, but each group has {size} pods: the ranks never meet");
+                findings.push(agent.field(NODES), message);
+            }
+            continue;
+        }
         let Some(sizes) = group_sizes(workload, role) else { continue };
         let is_alone = max == 1 && MAY_BE_INDEPENDENT.contains(&workload.kind());
         let Some(largest) = sizes.iter().max().filter(|largest| **largest > 0) else { continue };
         if is_alone || sizes.iter().any(|size| (min..=max).contains(size)) {
             continue;
         }
-        let text = if min == max { min.to_string() } else { format!("{min}:{max}") };
-        let name = agent.container.name();
+        let mut report = |severity, message: String| {
+            let field = agent.field(NODES);
+            if has_option || workload.elastic_policy().is_none() {
+                findings.push_as(severity, field, message);
+            } else {
+                findings.push_with_fix(severity, field, message, FIX_POLICY);
+            }
+        };
         let pods = if *largest == 1 { "1 pod".to_owned() } else { format!("{largest} pods") };
         if min > *largest {
             let count = if workload.ranks().all(RolePods::may_run_torchrun) {
@@ -73,11 +102,12 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
             } else {
                 format!("torchrun runs in at most {pods}")
             };
-            let message = format!("container {name}: --nnodes={text}, but {count}: the group never forms");
-            findings.push(agent.field(NODES), message);
+            report(Severity::Error, format!("container {name}: {setting}={text}, but {count}: the group never forms"));
         } else {
-            let message = format!("container {name}: --nnodes={text}, but the job has {pods}: some take no part");
-            findings.push_as(Severity::Warning, agent.field(NODES), message);
+            report(
+                Severity::Warning,
+                format!("container {name}: {setting}={text}, but the job has {pods}: some take no part"),
+            );
         }
     }
 }
@@ -170,6 +200,14 @@ fn loopback<'a>(agent: &'a Agent<'_>) -> Option<(&'static str, &'a str)> {
 
 fn is_standalone(agent: &Agent<'_>) -> bool {
     words(agent.container).any(|word| word == "--standalone") || agent.settings.variable("PET_STANDALONE").is_some()
+}
+
+/// Returns true if the workload is a pod or another part of a job, whose size it does not show.
+fn is_part_of_job(workload: &WorkloadManifest<'_>) -> bool {
+    let owner = Pod::new(&workload.document.value).controller();
+    let is_created_by =
+        |kind: Option<&str>| kind.is_none_or(|kind| owner.as_ref().is_some_and(|owner| owner.kind == kind));
+    PARTS.iter().any(|(kind, creator)| workload.kind() == *kind && is_created_by(*creator))
 }
 
 /// Returns the numbers of pods that may form a group with those of `role`; `None` if one of them is unknown.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::part::Part;
-use super::{Document, DocumentText, Template, beside, child, follow_all, of_role, templates, tokens, trainjob};
+use super::{
+    Document, DocumentText, Template, beside, child, component, follow_all, of_role, templates, tokens, trainjob,
+};
 use crate::yaml::{Lines, Node};
 
 /// Changes of kustomizations to an object of their resources.
@@ -44,8 +46,9 @@ impl Document {
         if equal(object, role, pod, pointer).is_some() {
             return None;
         }
-        let templates = templates(object);
-        let template = of_role_or_only(&templates, role);
+        let (component, component_role) = component::of_role(object, role);
+        let templates = templates(component);
+        let template = of_role_or_only(&templates, component_role);
         let in_patch = overlay.patches.iter().find_map(|patch| {
             let node = in_patch(patch.text.own_object()?, template, role, pod, pointer)?;
             Some((Arc::clone(&patch.source), patch.text.line(node)))
@@ -88,6 +91,7 @@ impl Document {
 
 /// Returns the field of `object` with the same value in `pod`.
 fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
+    let (object, role) = component::of_role(object, role);
     let templates = templates(object);
     let template = of_role_or_only(&templates, role);
     if let Some(node) = template.and_then(|template| beside(object, template, pointer)) {
@@ -113,6 +117,7 @@ fn in_patch<'tree>(
     pod: &Value,
     pointer: &str,
 ) -> Option<Node<'tree>> {
+    let (patch, role) = component::of_role(patch, role);
     if trainjob::parts(patch, role, pod, pointer).is_some() {
         return equal(patch, role, pod, pointer);
     }

@@ -20,8 +20,7 @@ pub(super) fn parts<'tree, 'pod>(
     pod: &'pod Value,
     pointer: &str,
 ) -> Option<Vec<Part<'tree, 'pod>>> {
-    let text = |key: &str| object.get(key).and_then(|node| node.value.as_str()).unwrap_or_default();
-    if text("kind") != "TrainJob" || !text("apiVersion").starts_with("trainer.kubeflow.org/") {
+    if !is_train_job(object) {
         return None;
     }
     let spec = object.get("spec")?;
@@ -38,6 +37,12 @@ pub(super) fn parts<'tree, 'pod>(
     let of_spec = |item| pod_spec.map(|(spec, pointer)| Part::new(item, spec, tokens(pointer)));
     parts.extend(items("podSpecOverrides").filter(targets).filter_map(of_spec));
     Some(parts)
+}
+
+/// Returns true if `object` is a `TrainJob`.
+pub(super) fn is_train_job(object: Node<'_>) -> bool {
+    let text = |key: &str| object.get(key).and_then(|node| node.value.as_str()).unwrap_or_default();
+    text("kind") == "TrainJob" && text("apiVersion").starts_with("trainer.kubeflow.org/")
 }
 
 /// Returns the part of `spec.trainer` or `spec.initializer` that may set `pointer`.

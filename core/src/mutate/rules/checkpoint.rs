@@ -13,7 +13,7 @@ use crate::checkpoint::{InvalidModel, Model};
 use crate::gang::{WorkloadLookup, gang_member};
 use crate::lifecycle::main_containers;
 use crate::mutate::{Plan, Reason};
-use crate::own_keys::excerpt;
+use crate::own_keys::{excerpt, shown};
 use crate::pod::{Container, ContainerKind, Pod, is_accelerator};
 use crate::workload::{self, GangRole};
 use crate::{duration, json, keys};
@@ -59,8 +59,9 @@ fn interval(context: &RuleContext<'_>) -> Result<(u64, u32), Box<RuleDecision>> 
         .map_err(|error: InvalidModel| Box::new(refused(Reason::CheckpointInputInvalid, error.to_string())))?;
     if model.write_time() >= model.mtbf() {
         let problem = format!(
-            "a failure every {} on {nodes} nodes, and {} to write a checkpoint",
+            "a failure every {} on {}, and {} to write a checkpoint",
             rounded(model.mtbf()),
+            number_of(nodes),
             rounded(model.write_time())
         );
         return Err(Box::new(refused(Reason::CheckpointTooSlow, problem)));
@@ -71,13 +72,17 @@ fn interval(context: &RuleContext<'_>) -> Result<(u64, u32), Box<RuleDecision>> 
     Ok((seconds, nodes))
 }
 
+fn number_of(nodes: u32) -> String {
+    format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" })
+}
+
 /// Reads a duration within `range` from annotation `key`.
 fn read(pod: Pod<'_>, key: &str, range: (Duration, Duration)) -> Result<Duration, Box<RuleDecision>> {
     let Some(text) = pod.annotation(key) else {
         return Err(Box::new(refused(Reason::CheckpointInputMissing, format!("{key} is not set"))));
     };
     let invalid = |problem: String| {
-        let decision = refused(Reason::CheckpointInputInvalid, format!("{key}={}: {problem}", excerpt(text)));
+        let decision = refused(Reason::CheckpointInputInvalid, format!("{key}={}: {problem}", shown(excerpt(text))));
         Box::new(decision.with_field(annotation_pointer(key)))
     };
     let parsed =
@@ -133,7 +138,7 @@ fn set_interval(context: &RuleContext<'_>, seconds: u64, nodes: u32, plan: &mut 
     let may_have_variable = |container: &Container<'_>| json::items(container.raw(), "envFrom").next().is_some();
     let missing: Vec<Container<'_>> =
         targets.iter().copied().filter(|container| !has_variable(container) && !may_have_variable(container)).collect();
-    let detail = format!("{seconds} s for {nodes} {}", if nodes == 1 { "node" } else { "nodes" });
+    let detail = format!("{seconds} s for {}", number_of(nodes));
     if !missing.is_empty() {
         let path = |container: &Container<'_>| {
             PointerBuf::from_tokens(["spec", "containers", &container.index.to_string(), "env"])

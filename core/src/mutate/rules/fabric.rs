@@ -19,6 +19,7 @@ mod no_accelerator;
 mod planner;
 mod pod;
 mod profile_claims;
+mod ratio;
 mod resources;
 mod route;
 mod security;
@@ -28,6 +29,8 @@ mod sidecars;
 mod suggestion;
 mod target;
 mod volumes;
+
+use std::mem;
 
 use super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::config::ProfileEntry;
@@ -79,6 +82,12 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let mut planner = Planner::new(context, selection.profile, targets, claims);
     plan_profile(&mut planner);
     let warnings = guards::check(&mut planner);
+    let (pending, conflicts): (Vec<_>, Vec<_>) =
+        mem::take(&mut planner.conflicts).into_iter().partition(|conflict| conflict.is_pending);
+    planner.conflicts = conflicts;
+    if let (Some(conflict), true) = (pending.first(), planner.conflicts.is_empty()) {
+        return skip_pending(selection.name, conflict);
+    }
     match planner.conflicts.first() {
         None => commit(context, &selection, planner, warnings, plan),
         Some(conflict) if selection.profile.on_conflict == OnConflict::Tcp && !selection.pinned => {
@@ -177,7 +186,9 @@ fn fall_back(
     let notes = planner.notes();
     let has_writes = !planner.plan.writes().is_empty();
     plan.merge(planner.plan);
-    let pointer = annotation_pointer(keys::FABRIC_REVISION);
+    // The conflict is what a user wants to find.
+    let pointer = conflict.and_then(|conflict| conflict.field.clone());
+    let pointer = pointer.unwrap_or_else(|| annotation_pointer(keys::FABRIC_REVISION));
     let decision = if has_writes {
         RuleDecision::applied(Reason::FabricFellBack, pointer)
     } else {
@@ -205,6 +216,13 @@ fn decide_too_few(context: &RuleContext<'_>, selection: &Selection<'_>) -> RuleD
 fn skip_unknown(name: &str, cause: &Uncertainty) -> RuleDecision {
     let warning = format!("fabric {name} not applied: {cause}");
     RuleDecision::skipped(Reason::AcceleratorsUnknown).with_detail(format!("{name}: {cause}")).with_warning(warning)
+}
+
+/// Skips the pod of a job whose queue may resolve `conflict`: the decision in the cluster depends on what the queue adds.
+fn skip_pending(name: &str, conflict: &Conflict) -> RuleDecision {
+    let mut decision = RuleDecision::skipped(Reason::InstanceTypeUnknown).with_detail(format!("{name}: {conflict}"));
+    decision.field.clone_from(&conflict.field);
+    decision
 }
 
 /// Refuses a pod with more than [`MAX_TARGETS`] targets.

@@ -2,52 +2,84 @@
 //!
 //! A key without its object, or one that contradicts another controller's, leaves a pod pending indefinitely, often without
 //! an event. The rule therefore writes nothing if the pod already has a key, a scheduling gate or another scheduler, if
-//! the size of the gang is not known, or if the object that a key names neither exists nor will be created.
+//! the size of the gang is not known, or if the object that a key names neither exists nor will be created. Where the key
+//! itself contains the number of pods to wait for, roles whose pods get no key do not count.
 
+mod excluded;
+mod kai;
 mod kueue;
+mod plan;
 mod yunikorn;
 
-use super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
-use crate::gang::key::{
-    COSCHEDULING_GROUP, FoundKey, KOORDINATOR_MIN, KOORDINATOR_NAME, KOORDINATOR_TOTAL, KeyPlace, NATIVE_GROUP,
-    VOLCANO_GROUP, foreign_key, scheduler_name,
-};
-use crate::gang::{Gang, GangMode, UnknownGang, WorkloadLookup, gang_member};
+use super::{RuleContext, RuleDecision};
+use crate::gang::key::{FoundKey, foreign_key, scheduler_name};
+use crate::gang::{Gang, GangMode, PinnedMode, UnknownGang, WorkloadLookup, applied_mode, gang_member};
 use crate::hint::{nearest, one_of};
 use crate::keys;
-use crate::mutate::plan::spec_path;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{GangChoice, Plan, Reason};
 use crate::pod::Pod;
-use crate::workload::{self, PodIdentity};
-
-/// Kinds whose pods KAI's podgrouper puts into one group (NVIDIA/KAI-scheduler 0.20.1, `pkg/podgrouper`). It puts each
-/// pod of a Job into a group of its own, and gives groups of `JobSets` and `TrainJobs` a minimum of 1.
-const GROUPED_BY_KAI: [&str; 7] =
-    ["PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "MPIJob", "RayCluster", "LeaderWorkerSet"];
+use crate::workload::{self, GangRole, PodIdentity};
+use plan::{commit, marker, own_keys, plan_keys, plan_managed, plan_scheduler, pointer};
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
         return RuleDecision::skipped(Reason::IstioAuxNamespace);
     }
+    let decision = decide_enabled(context, plan);
+    match earlier_marker(context).filter(|_| decision.marker.is_none()) {
+        Some(marker) => decision.with_marker(marker),
+        None => decision,
+    }
+}
+
+/// Returns the marker of an earlier call whose key the pod has. A later call, maybe of another replica, may be unable to
+/// read the job or the Lease, or see another mode. Without the marker, the controller does not create the object that the
+/// key names. If the job shows that the key names another gang, the pod is a copy.
+fn earlier_marker(context: &RuleContext<'_>) -> Option<String> {
+    let mode = applied_mode(context.pod)?;
+    let named = mode.gang_named_by(context.pod)?;
+    let gang = gang(context, gang_member(context.pod)?).and_then(Result::ok);
+    let is_copy = gang.is_some_and(|gang| gang.name != named);
+    (!is_copy).then(|| marker(mode))
+}
+
+fn decide_enabled(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if !context.snapshot.config.gang.enabled {
         return RuleDecision::skipped(Reason::GangOff);
     }
-    let selected = match context.snapshot.gang_mode(context.pod) {
-        GangChoice::Unset => return RuleDecision::skipped(Reason::GangNotSelected),
-        GangChoice::OptedOut => return RuleDecision::skipped(Reason::GangOptedOut),
-        GangChoice::Mode(mode) => mode,
-        GangChoice::Unknown(name) => return refuse_unknown_mode(name),
+    // Siblings, the running pods of the job, take precedence over a label or default that has changed since.
+    let pinned = pinned_mode(context);
+    let selected = match (pinned, context.snapshot.gang_mode(context.pod)) {
+        (Some(PinnedMode::Mode(mode)), _) | (_, GangChoice::Mode(mode)) => mode,
+        (_, GangChoice::Unset) => return RuleDecision::skipped(Reason::GangNotSelected),
+        (_, GangChoice::OptedOut) => return RuleDecision::skipped(Reason::GangOptedOut),
+        (_, GangChoice::Unknown(name)) => return refuse_unknown_mode(name),
     };
     let Some(member) = gang_member(context.pod) else { return not_in_gang(context.pod) };
     let mode = match resolve(context, selected) {
         Ok(mode) => mode,
         Err(decision) => return *decision,
     };
-    match decide_in_mode(context, mode, member, plan) {
+    match decide_in_mode(context, mode, pinned, member, plan) {
         Ok(decision) => decision,
         Err(decision) => *decision,
     }
+}
+
+/// Returns what the running pods of the job decide about the pod; `None` if they decide nothing.
+fn pinned_mode(context: &RuleContext<'_>) -> Option<PinnedMode> {
+    let pin = context.snapshot.cluster.gang.pin?;
+    let member = gang_member(context.pod)?;
+    let selected = match context.snapshot.gang_mode(context.pod) {
+        GangChoice::Mode(mode) => resolve(context, mode).ok(),
+        _ => None,
+    };
+    // Pods that get no keys because of their template decide nothing about others.
+    let is_left =
+        |role: &GangRole| !selected.map_or_else(|| role.template.can_join_any(), |mode| role.template.can_join(mode));
+    let gang = gang(context, member).and_then(Result::ok).map(|gang| gang.without(is_left).0);
+    pin.decide(member, gang.as_ref())
 }
 
 /// Skips a pod of no gang.
@@ -98,6 +130,7 @@ fn resolve(context: &RuleContext<'_>, mode: GangMode) -> Result<GangMode, Box<Ru
 fn decide_in_mode(
     context: &RuleContext<'_>,
     mode: GangMode,
+    pinned: Option<PinnedMode>,
     member: PodIdentity<'_>,
     plan: &mut Plan,
 ) -> Result<RuleDecision, Box<RuleDecision>> {
@@ -109,7 +142,12 @@ fn decide_in_mode(
     match mode {
         GangMode::Kueue => return Ok(kueue::decide(member, creator)),
         _ if creator.is_some_and(|creator| creator.queue.is_some()) => return Err(Box::new(kueue::leave_queued())),
-        GangMode::Kai => return Ok(decide_for_kai(pod, member, plan)),
+        // Schedulers would wait for keys of pods that never get any.
+        _ if pinned == Some(PinnedMode::WithoutKeys) => {
+            let decision = skip_without_keys(pod, mode, Reason::GangOfSiblings, plan);
+            return Err(Box::new(decision.with_detail(restart_advice(pod, member))));
+        }
+        GangMode::Kai => return Ok(kai::decide(pod, member, plan)),
         _ => {}
     }
     let gang = match gang {
@@ -128,8 +166,10 @@ fn decide_in_mode(
         Some(Err(problem)) => return Err(Box::new(refuse_unknown(mode, &problem))),
         Some(Ok(gang)) => gang,
     };
+    let (gang, excluded) = excluded::remove(context, mode, member, gang);
     if gang.size < 2 {
-        return Err(Box::new(RuleDecision::skipped(Reason::StartsAlone)));
+        let decision = skip_without_keys(pod, mode, Reason::StartsAlone, plan);
+        return Err(Box::new(RuleDecision { detail: excluded, ..decision }));
     }
     if mode.has_objects() {
         check_object(context, mode, &gang)?;
@@ -139,11 +179,19 @@ fn decide_in_mode(
         GangMode::Yunikorn => yunikorn::plan(context, &gang, member, plan, &mut own)?,
         _ => plan_keys(mode, &gang, &mut own),
     };
-    if mode.has_objects() && plan.label(keys::MANAGED).is_none() {
-        own.set_label(keys::MANAGED, MANAGED);
-    }
+    plan_managed(plan, &mut own);
     plan_scheduler(mode, pod, &mut own);
-    Ok(commit(pod, mode, &gang, pointer, own, plan))
+    Ok(commit(pod, mode, &gang, excluded.as_deref(), pointer, own, plan))
+}
+
+/// Returns how to place the job as a whole. A gang that is identified by the name of its job keeps its pin for 30 seconds.
+fn restart_advice(pod: Pod<'_>, member: PodIdentity<'_>) -> &'static str {
+    let is_named = (member.kind.gang.id)(pod, member).is_some_and(|id| id.starts_with(member.kind.kind));
+    if is_named {
+        "to place it as a whole, create the job again 30 seconds after its last pod"
+    } else {
+        "restart the job to place it as a whole"
+    }
 }
 
 /// Returns the gang of the pod; `None` if its workload was not read.
@@ -179,97 +227,40 @@ fn check_pod(pod: Pod<'_>, mode: GangMode, own: Option<&str>) -> Result<(), Box<
     }
 }
 
-/// Returns the keys that the rule writes in `mode`.
-fn own_keys(mode: GangMode) -> &'static [KeyPlace] {
-    const NATIVE: &[KeyPlace] = &[KeyPlace::Spec(&NATIVE_GROUP), KeyPlace::Spec(&["schedulingGroup"])];
-    match mode {
-        GangMode::Native => NATIVE,
-        GangMode::Volcano => &[KeyPlace::Annotation(VOLCANO_GROUP)],
-        GangMode::Coscheduling => &[KeyPlace::Label(COSCHEDULING_GROUP)],
-        GangMode::Koordinator => &[KeyPlace::Annotation(KOORDINATOR_NAME)],
-        GangMode::Yunikorn => &yunikorn::KEYS,
-        GangMode::None | GangMode::Auto | GangMode::Kai | GangMode::Kueue => &[],
-    }
-}
-
 /// Refuses a key whose object does not exist and will not be created.
 fn check_object(context: &RuleContext<'_>, mode: GangMode, gang: &Gang<'_>) -> Result<(), Box<RuleDecision>> {
     let view = context.snapshot.cluster.gang;
     // The controller announces the APIs: without one, it is not known which of them the cluster serves.
     if !view.has_or_gets_group(mode, &gang.name) {
-        let problem = format!("{mode}: check the controller with trainmesh doctor");
-        let warning = format!("gang {mode} not applied: no controller runs that creates its PodGroup");
+        let problem = format!("{mode}: run trainmesh doctor, and check the controller's log");
+        let warning = format!("gang {mode} not applied: no controller runs that can create its PodGroup");
         return Err(Box::new(RuleDecision::refused(Reason::GangControllerMissing, problem, warning)));
     }
     if !view.serves(mode) {
-        let problem = format!("{mode}: install the scheduler, or select another mode");
-        let warning = format!("gang {mode} not applied: the cluster does not serve its PodGroups");
+        let problem = format!("{mode}: install the scheduler, select another mode, or check the controller's log");
+        let warning = format!(
+            "gang {mode} not applied: the cluster does not serve its PodGroups, or denies them to the controller"
+        );
         return Err(Box::new(RuleDecision::refused(Reason::GangApiMissing, problem, warning)));
+    }
+    if view.is_denied(mode) {
+        let problem = format!("{mode}: check the quotas and policies of the namespace");
+        let warning = format!("gang {mode} not applied: a quota or policy of the namespace denies its PodGroup");
+        return Err(Box::new(RuleDecision::refused(Reason::GangObjectDenied, problem, warning)));
     }
     Ok(())
 }
 
-/// Plans the keys of a mode other than `yunikorn`, and returns the pointer of the main one.
-fn plan_keys(mode: GangMode, gang: &Gang<'_>, plan: &mut Plan) -> String {
-    let name = gang.name.as_str();
-    match mode {
-        GangMode::Volcano => plan.set_annotation(VOLCANO_GROUP, name).to_string(),
-        GangMode::Coscheduling => plan.set_label(COSCHEDULING_GROUP, name).to_string(),
-        GangMode::Koordinator => {
-            plan.set_annotation(KOORDINATOR_MIN, gang.min_members.to_string());
-            plan.set_annotation(KOORDINATOR_TOTAL, gang.size.to_string());
-            plan.set_annotation(KOORDINATOR_NAME, name).to_string()
-        }
-        _ => plan.set(spec_path(NATIVE_GROUP), name).to_string(),
+/// Skips a pod that gets no keys, and lets the controller know of it where other pods of the job would wait for it: Koordinator
+/// waits forever, also if the job gets these pods later. The controller pins that they get no keys either.
+fn skip_without_keys(pod: Pod<'_>, mode: GangMode, reason: Reason, plan: &mut Plan) -> RuleDecision {
+    // Pods that select their mode themselves decide nothing about others.
+    let is_pinned = mode == GangMode::Koordinator && pod.label(keys::GANG).is_none();
+    let is_labeled = pod.label(keys::MANAGED) == Some(MANAGED) || plan.label(keys::MANAGED).is_some();
+    if is_pinned && !is_labeled {
+        plan.set_label(keys::MANAGED, MANAGED);
     }
-}
-
-/// Selects the scheduler of `mode`, unless the pod does.
-fn plan_scheduler(mode: GangMode, pod: Pod<'_>, plan: &mut Plan) {
-    if let Some(name) = mode.scheduler_name().filter(|_| scheduler_name(pod).is_none()) {
-        plan.set(spec_path(["schedulerName"]), name);
-    }
-}
-
-/// Adds the planned keys to the pod's plan, unless the pod has all of them.
-fn commit(pod: Pod<'_>, mode: GangMode, gang: &Gang<'_>, pointer: String, own: Plan, plan: &mut Plan) -> RuleDecision {
-    let is_present =
-        |write: &crate::mutate::plan::Write| write.path.resolve(pod.raw()).is_ok_and(|found| *found == *write.value);
-    let decision = if own.writes().iter().all(is_present) {
-        RuleDecision::skipped(Reason::GangPresent).with_field(pointer)
-    } else {
-        plan.merge(own);
-        RuleDecision::applied(Reason::GangJoined, pointer)
-    };
-    let Gang { name, size, min_members, .. } = gang;
-    let count = if min_members == size { format!("{size} pods") } else { format!("{min_members} of {size} pods") };
-    decision.with_detail(format!("{mode}: {count} in {name}")).with_marker(format!("gang={mode}"))
-}
-
-/// Selects KAI-Scheduler, whose podgrouper creates the group, for the kinds that it groups.
-fn decide_for_kai(pod: Pod<'_>, member: PodIdentity<'_>, plan: &mut Plan) -> RuleDecision {
-    let kind = member.kind.kind;
-    // The kind Job of Volcano has a scheduler of its own, so that it does not get here.
-    if !GROUPED_BY_KAI.contains(&kind) {
-        let annotation = "newer versions read its annotation kai.scheduler/batch-min-member";
-        let detail = match kind {
-            "Job" => format!("Job: {annotation}"),
-            // The pods of a TrainJob may be those of any JobSet.
-            "JobSet" => format!("JobSet: {annotation}; if it belongs to a TrainJob, select another mode"),
-            _ => format!("{kind}: select another mode"),
-        };
-        return RuleDecision::skipped(Reason::NotGroupedByKai).with_detail(detail);
-    }
-    let mut own = Plan::default();
-    plan_scheduler(GangMode::Kai, pod, &mut own);
-    let pointer = "/spec/schedulerName";
-    let decision = if own.writes().is_empty() {
-        RuleDecision::skipped(Reason::GangPresent).with_field(pointer)
-    } else {
-        plan.merge(own);
-        RuleDecision::applied(Reason::GangJoined, pointer)
-    };
-    decision.with_detail("kai: its podgrouper creates the group").with_marker("gang=kai".to_owned())
+    RuleDecision::skipped(reason)
 }
 
 fn refuse_unknown(mode: GangMode, problem: &UnknownGang) -> RuleDecision {
@@ -286,12 +277,4 @@ fn refuse_unknown(mode: GangMode, problem: &UnknownGang) -> RuleDecision {
 fn unknown_size(mode: GangMode, problem: &str) -> RuleDecision {
     let warning = format!("gang {mode} not applied: {problem}");
     RuleDecision::refused(Reason::GangSizeUnknown, problem, warning)
-}
-
-fn pointer(place: KeyPlace) -> String {
-    match place {
-        KeyPlace::Annotation(key) => annotation_pointer(key),
-        KeyPlace::Label(key) => label_pointer(key),
-        KeyPlace::Spec(path) => format!("/spec/{}", path.join("/")),
-    }
 }

@@ -14,6 +14,8 @@ pub(in crate::mutate) const MANAGED: &str = "true";
 const PREFIX: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.
 const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
+/// Requirement of sidecars with another name than their catalog entry, whose command the chart's exec policy rejects otherwise.
+const POLICY: &str = "if the Helm values contain execPolicy.extraContainers";
 /// How to fix a sidecar for which no setting permits the termination.
 const FIX_METHOD: &str = "follow the message, or name another entry of the catalog by trainmesh.dev/helper-containers; docs/termination.md lists them";
 
@@ -22,11 +24,11 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     if !settings.enabled {
         return RuleDecision::skipped(Reason::TerminationOff);
     }
-    let blocked = match pod_sidecars(context.pod, settings) {
+    let (blocked, renamed) = match pod_sidecars(context.pod, settings) {
         PodSidecars::None => return RuleDecision::skipped(Reason::NoHelpers),
         PodSidecars::MainUnknown(names) => return RuleDecision::skipped(Reason::PayloadUnknown).with_detail(names),
         PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
-        PodSidecars::Terminable { blocked } => blocked,
+        PodSidecars::Terminable { blocked, renamed } => (blocked, renamed),
     };
     // The controller watches the pod also if it cannot terminate every sidecar: it terminates the others and records an
     // event about this one.
@@ -36,10 +38,15 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     }
     if blocked.is_empty() {
         let field = label_pointer(keys::MANAGED);
-        return if is_labeled {
+        let decision = if is_labeled {
             RuleDecision::skipped(Reason::ManagedAlready).with_field(field)
         } else {
             RuleDecision::applied(Reason::HelpersManaged, field)
+        };
+        return if renamed.is_empty() {
+            decision
+        } else {
+            decision.with_detail(format!("{POLICY}: [{}]", renamed.join(", ")))
         };
     }
     let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));

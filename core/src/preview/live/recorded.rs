@@ -49,8 +49,14 @@ impl Recorded {
             if refusal.reason == current.reason {
                 return current;
             }
-            let detail =
-                format!("with the current labels and configuration: {}: {}", current.outcome.name(), current.message);
+            let detail = match current.outcome {
+                Verdict::Applied => {
+                    format!("when the pod was created; a new pod gets it, so recreate the job: {}", current.message)
+                }
+                outcome => {
+                    format!("with the current labels and configuration: {}: {}", outcome.name(), current.message)
+                }
+            };
             return RuleOutcome::new(current.rule, Verdict::Refused, refusal.reason, Some(detail), current.field);
         }
         match rendered {

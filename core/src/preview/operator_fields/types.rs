@@ -54,8 +54,10 @@ fn find<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>>) -> Result
     }
     match shape {
         Shape::Object(fields) => find_in_fields(fields, value, path)?,
-        Shape::List(fields) | Shape::Map(fields) => find_in_children(&Shape::Object(fields), value, path)?,
-        Shape::Texts | Shape::TextList => find_in_children(&Shape::Text, value, path)?,
+        Shape::List(fields) | Shape::Map(fields) | Shape::OpenMap(fields, _) => {
+            find_in_children(&Shape::Object(fields), value, path)?;
+        }
+        Shape::Texts | Shape::TextList | Shape::SomeOf(_) => find_in_children(&Shape::Text, value, path)?,
         _ => {}
     }
     Ok(())
@@ -84,8 +86,13 @@ fn find_in_children<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step<'a>
 impl Shape {
     fn accepts(&self, value: &Value) -> bool {
         match self {
-            Self::Object(_) | Self::Map(_) | Self::Texts | Self::JobTemplate | Self::PodTemplate => value.is_object(),
-            Self::List(_) | Self::TextList => value.is_array(),
+            Self::Object(_)
+            | Self::Map(_)
+            | Self::OpenMap(..)
+            | Self::Texts
+            | Self::JobTemplate
+            | Self::PodTemplate => value.is_object(),
+            Self::List(_) | Self::TextList | Self::SomeOf(_) => value.is_array(),
             Self::OneOf(_) | Self::Text => value.is_string(),
             Self::Number => value.is_u64(),
             Self::NumberOrText => value.is_u64() || value.is_string(),
@@ -95,8 +102,13 @@ impl Shape {
     /// Returns what is expected instead of `found`, in the words of the readers of workloads.
     fn expected(&self, found: &Value) -> &'static str {
         match self {
-            Self::Object(_) | Self::Map(_) | Self::Texts | Self::JobTemplate | Self::PodTemplate => "an object",
-            Self::List(_) | Self::TextList => "a list",
+            Self::Object(_)
+            | Self::Map(_)
+            | Self::OpenMap(..)
+            | Self::Texts
+            | Self::JobTemplate
+            | Self::PodTemplate => "an object",
+            Self::List(_) | Self::TextList | Self::SomeOf(_) => "a list",
             Self::OneOf(_) | Self::Text if found.is_number() || found.is_boolean() => "a string; quote it",
             Self::OneOf(_) | Self::Text => "a string",
             Self::Number => "a whole number",
@@ -118,6 +130,8 @@ mod tests {
     const RULE: &str = "networking.istio.io/v1 DestinationRule";
     const PYTORCH: &str = "kubeflow.org/v1 PyTorchJob";
     const RUNTIME: &str = "trainer.kubeflow.org/v1alpha1 TrainingRuntime";
+    const CLAIM: &str = "resource.k8s.io/v1beta1 ResourceClaim";
+    const CLAIM_TEMPLATE: &str = "resource.k8s.io/v1 ResourceClaimTemplate";
     const DOMAIN: &str = "resource.nvidia.com/v1beta1 ComputeDomain";
 
     #[rstest]
@@ -143,6 +157,11 @@ mod tests {
     #[case::label("v1 Service", json!({"selector": {"a": 5}}), "spec.selector.a is 5: expected a string; quote it")]
     #[case::access_modes("v1 PersistentVolumeClaim", json!({"accessModes": "ReadWriteOnce"}), "spec.accessModes is \"ReadWriteOnce\": expected a list")]
     #[case::nodes(DOMAIN, json!({"numNodes": "2"}), "spec.numNodes is \"2\": expected a whole number")]
+    #[case::count(CLAIM_TEMPLATE, json!({"spec": {"devices": {"requests": [{"exactly": {"count": "8"}}]}}}), "spec.spec.devices.requests[0].exactly.count is \"8\": expected a whole number")]
+    #[case::requests(CLAIM_TEMPLATE, json!({"spec": {"devices": {"requests": {"name": "a"}}}}), "spec.spec.devices.requests is {\"name\":\"a\"}: expected a list")]
+    #[case::alternatives(CLAIM, json!({"devices": {"requests": [{"firstAvailable": [{"deviceClassName": 5}]}]}}), "spec.devices.requests[0].firstAvailable[0].deviceClassName is 5: expected a string; quote it")]
+    #[case::count_of_v1beta1(CLAIM, json!({"devices": {"requests": [{"count": "eight"}]}}), "spec.devices.requests[0].count is \"eight\": expected a whole number")]
+    #[case::class("resource.k8s.io/v1 DeviceClass", json!({"selectors": [{"cel": "a"}]}), "spec.selectors[0].cel is \"a\": expected an object")]
     #[case::policy(RUNTIME, json!({"mlPolicy": "torch"}), "spec.mlPolicy is \"torch\": expected an object")]
     #[case::job_set_of_a_runtime(RUNTIME, json!({"template": {"spec": {"startupPolicy": "InOrder"}}}), "spec.template.spec.startupPolicy is \"InOrder\": expected an object")]
     fn values_of_other_types_are_errors(#[case] kind: &str, #[case] spec: Value, #[case] expected: &str) {

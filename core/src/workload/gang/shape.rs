@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::super::template::{Field, append};
-use crate::pod::Requests;
+use super::GangTemplate;
+use crate::pod::{Pod, Requests};
 
 /// Fields of a pod's spec that select nodes.
 pub const PLACEMENT_FIELDS: [&str; 4] = ["nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"];
@@ -42,6 +43,8 @@ pub struct GangRole {
     pub added: Option<&'static str>,
     /// The fields of the pod template that select nodes ([`PLACEMENT_FIELDS`]).
     pub placement: Map<String, Value>,
+    /// Fields of the pod template by which its pods join a gang or not.
+    pub template: GangTemplate,
 }
 
 impl GangShape {
@@ -66,7 +69,14 @@ impl GangRole {
             requests,
             added: None,
             placement: spec.value().map(placement).unwrap_or_default(),
+            template: template.value().map(|pod| GangTemplate::read(Pod::new(pod))).unwrap_or_default(),
         }
+    }
+
+    /// Adds labels that the operator sets in addition to those of the template, which they override.
+    pub(in crate::workload) fn add_labels(&mut self, labels: &Field<'_>) {
+        let pod = json!({"metadata": {"labels": labels.value()}});
+        self.template = self.template.with_labels(Pod::new(&pod));
     }
 
     /// Returns the role in `stage`.

@@ -12,9 +12,11 @@ mod tests;
 
 use serde_json::Value;
 
-use super::{find, find_other_version};
+use super::find;
 use crate::workload::template::Field;
-use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind, generic};
+use crate::workload::{
+    Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind, generic, misnamed,
+};
 
 /// An `AppWrapper`. Its pods are identified as part of the workloads in it, each of which is a gang of its own.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -117,29 +119,12 @@ fn component_roles(component: &Field<'_>, manifest: &Manifest<'_>, name: &str) -
     let own_name = metadata.get("name").text()?.or(metadata.get("generateName").text()?);
     let manifest = Manifest { raw: &object, ..*manifest };
     let roles = match find(api_version, kind) {
-        Some(kind) => (kind.render)(&manifest).map_err(|error| prefix_path(error, template.path()))?,
-        None => match find_other_version(api_version, kind) {
-            Some(supported) => {
-                let found = format!("{api_version} {kind}");
-                return Err(RenderError::Version { found, supported: supported.name() });
-            }
+        Some(kind) => (kind.render)(&manifest).map_err(|error| error.below(template.path()))?,
+        None => match misnamed(api_version, kind) {
+            Some(error) => return Err(error.below(template.path())),
             None if generic::creates_no_pods(api_version, kind) => Vec::new(),
             None => generic::roles(&manifest),
         },
     };
     Ok(Component { name: own_name.unwrap_or(kind).to_owned(), roles })
-}
-
-/// Prepends `path`, that of a component in the `AppWrapper`, to the path in `error`.
-fn prefix_path(error: RenderError, path: &str) -> RenderError {
-    match error {
-        RenderError::Missing(field) => RenderError::Missing(format!("{path}.{field}")),
-        RenderError::Invalid { path: field, found, expected } => {
-            RenderError::Invalid { path: format!("{path}.{field}"), found, expected }
-        }
-        RenderError::Unresolved { path: field, message } => {
-            RenderError::Unresolved { path: format!("{path}.{field}"), message }
-        }
-        other => other,
-    }
 }

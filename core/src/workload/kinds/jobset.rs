@@ -8,7 +8,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::job::{self, CompletionMode, Settings};
 use crate::pod::Pod;
@@ -64,15 +64,33 @@ const DEFAULT_GROUP: &str = "default";
 /// Label and annotation that contain the number of times that all Jobs of the JobSet were recreated.
 pub(super) const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 
+/// Sets the UID and the restarts of its `JobSet` in `pod`, a pod of a manifest.
+pub(crate) fn set_job_set(pod: &mut Value, uid: &str, restarts: u64) {
+    let restarts = restarts.to_string();
+    for place in ["labels", "annotations"] {
+        for (key, value) in [(UID, uid), (RESTART_ATTEMPT, &restarts)] {
+            if let Some(found) = pod.get_mut("metadata").and_then(|metadata| metadata.get_mut(place)?.get_mut(key)) {
+                *found = value.into();
+            }
+        }
+    }
+}
+
 /// One entry of `spec.replicatedJobs`.
 struct ReplicatedJob<'a> {
     name: &'a str,
     group: &'a str,
     replicas: u64,
     template: Field<'a>,
-    depends_on: Vec<&'a str>,
-    /// Replicated Jobs that complete before this one is created.
-    follows: Vec<String>,
+    /// Replicated Jobs that are ready or complete before this one is created.
+    depends_on: Vec<Dependency<'a>>,
+}
+
+/// One entry of `dependsOn`: the name of a replicated Job and the status that it must reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Dependency<'a> {
+    name: &'a str,
+    status: Option<&'a str>,
 }
 
 /// A JobSet, from which its pods are rendered.
@@ -134,21 +152,19 @@ pub(super) fn child_of<'a>(workload: &Owner<'a>) -> Owner<'a> {
 
 impl<'a> ReplicatedJob<'a> {
     fn read(field: &Field<'a>) -> Result<Self, RenderError> {
-        let depends_on = field.get("dependsOn").items()?;
+        let mut depends_on = Vec::new();
+        for other in field.get("dependsOn").items()? {
+            let Some(name) = other.get("name").text()? else { continue };
+            depends_on.push(Dependency { name, status: other.get("status").text().ok().flatten() });
+        }
+        // Their order has no effect.
+        depends_on.sort_unstable();
         Ok(Self {
             name: field.get("name").required_text()?,
             group: field.get("groupName").text()?.unwrap_or(DEFAULT_GROUP),
             replicas: field.get("replicas").count()?.unwrap_or(1),
             template: field.get("template"),
-            depends_on: depends_on
-                .iter()
-                .filter_map(|other| other.get("name").text().transpose())
-                .collect::<Result<_, _>>()?,
-            follows: depends_on
-                .iter()
-                .filter(|other| other.get("status").text().is_ok_and(|status| status == Some("Complete")))
-                .filter_map(|other| Some(other.get("name").text().ok()??.to_owned()))
-                .collect(),
+            depends_on,
         })
     }
 
@@ -196,12 +212,12 @@ impl<'a> JobSet<'a> {
             draft.add_note("the JobSet is suspended: its pods are created when it is resumed");
         }
         if !job.depends_on.is_empty() {
-            draft.add_note(format!(
-                "these pods are created only after {} is ready or complete",
-                job.depends_on.join(", ")
-            ));
+            let names: Vec<&str> = job.depends_on.iter().map(|other| other.name).collect();
+            draft.add_note(format!("these pods are created only after {} is ready or complete", names.join(", ")));
         }
-        Ok(RolePod { follows: job.follows.clone(), ..draft.into_role(job.name, job.replicas * pods) })
+        let completed = job.depends_on.iter().filter(|other| other.status == Some("Complete"));
+        let follows = completed.map(|other| other.name.to_owned()).collect();
+        Ok(RolePod { follows, ..draft.into_role(job.name, job.replicas * pods) })
     }
 
     /// Adds the labels and annotations that contain the position of the pod in the JobSet.

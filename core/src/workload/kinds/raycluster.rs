@@ -6,7 +6,8 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use crate::pod::Pod;
+use crate::json;
+use crate::pod::{Container, ContainerKind, Pod};
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
 use crate::workload::{
@@ -36,6 +37,7 @@ pub(super) const GANG: GangTraits = GangTraits {
         MemberPort::Env("RAY_PORT"),
         MemberPort::Env("RAY_ADDRESS"),
     ],
+    service_ports: undeclared_service_ports,
     ..GangTraits::BY_OWNER
 };
 
@@ -56,6 +58,10 @@ const GROUP: &str = "ray.io/group";
 const SERVE: &str = "ray.io/serve";
 const REPLICA_INDEX: &str = "ray.io/worker-group-replica-index";
 const HOST_INDEX: &str = "ray.io/replica-host-index";
+/// Ports of the Service of a head whose Ray container declares none: dashboard, client and Serve (KubeRay 1.7,
+/// `common/service.go`). Its other ports are that of GCS, on which the pods of the cluster communicate, and that of metrics,
+/// which KubeRay adds to the container. Parameters of `ray start` do not change them.
+const SERVICE_PORTS: [u16; 3] = [8265, 10_001, 8000];
 /// Maximum length of the prefix of a pod's name that is taken from the names of the cluster and the group.
 const MAX_PREFIX_LENGTH: usize = 50;
 
@@ -107,12 +113,26 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     Some(PodIdentity { kind: &KIND, workload: job, role, index, training: pod.label(SERVE).is_none() })
 }
 
+/// Returns the ports of the Service of the head that `pod` does not declare: if its Ray container declares a port of its
+/// own, the Service has only the declared ones.
+fn undeclared_service_ports(pod: Pod<'_>) -> &'static [u16] {
+    if pod.label(NODE_TYPE) != Some("head") {
+        return &[];
+    }
+    let is_app = |container: &Container<'_>| container.kind == ContainerKind::App && !container.is_proxy();
+    let Some(ray) = pod.containers().find(is_app) else { return &[] };
+    let is_declared = |port| json::text(port, "name") != Some(node::METRICS_PORT_NAME);
+    if json::items(ray.raw(), "ports").any(is_declared) { &[] } else { &SERVICE_PORTS }
+}
+
 /// Reads the gang of a cluster with this `spec`: the head and all workers. With the autoscaler, the cluster runs with the
 /// minimum of each group.
 pub(super) fn gang_shape(spec: &Field<'_>) -> Result<GangShape, RenderError> {
     let autoscales = spec.get("enableInTreeAutoscaling").is_true()?;
-    let template = spec.get("headGroupSpec").get("template");
+    let head_group = spec.get("headGroupSpec");
+    let template = head_group.get("template");
     let mut head = GangRole::new("head", 1, &template);
+    head.add_labels(&head_group.get("labels"));
     if autoscales {
         head.add_container(&template, "containers", (AUTOSCALER, node::autoscaler_resources(spec)));
     }
@@ -126,6 +146,7 @@ pub(super) fn gang_shape(spec: &Field<'_>) -> Result<GangShape, RenderError> {
         let template = group.get("template");
         let mut workers = GangRole::new(group.get("groupName").required_text()?, size, &template);
         workers.add_container(&template, "initContainers", (node::WAIT_CONTAINER, node::wait_resources()));
+        workers.add_labels(&group.get("labels"));
         roles.push(workers);
     }
     let mut shape = GangShape::new(roles);

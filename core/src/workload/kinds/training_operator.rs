@@ -233,7 +233,7 @@ impl Job<'_> {
         Err(RenderError::Invalid {
             path,
             found: total.to_string(),
-            expected: "at most 50000, because every pod lists all others",
+            expected: "at most 50000, because every pod lists all others".into(),
         })
     }
 
@@ -277,7 +277,7 @@ pub(super) fn pod_restart_policy(policy: &str) -> &str {
 /// Returns the error for a replica type that the operator rejects.
 pub(super) fn unknown_replica_type(spec: &Field<'_>, expected: &'static str) -> RenderError {
     let found = "an unknown replica type".to_owned();
-    RenderError::Invalid { path: spec.path().to_owned(), found, expected }
+    RenderError::Invalid { path: spec.path().to_owned(), found, expected: expected.into() }
 }
 
 /// Identifies a pod by the labels that Kubeflow's operators share.

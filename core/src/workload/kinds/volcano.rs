@@ -157,10 +157,12 @@ impl Job<'_> {
             // The name ends with twelve random characters; the index makes it unique here.
             let name = format!("{}-{index:012}", self.owner.name);
             let generated = || format!("{}-volume-{ZERO_VOLUME_SUFFIX}", self.owner.name);
+            let path = volume.get("mountPath");
+            path.raw_text()?;
             let claim = volume.get("volumeClaimName").text()?.map_or_else(generated, str::to_owned);
             append(&mut draft.spec, "volumes", [json!({"name": name, "persistentVolumeClaim": {"claimName": claim}})]);
             for container in containers(&mut draft.spec) {
-                append(container, "volumeMounts", [mount(&name, volume.get("mountPath").value())]);
+                append(container, "volumeMounts", [mount(&name, path.value())]);
             }
         }
         if !volumes.is_empty() {

@@ -9,6 +9,8 @@ use crate::workload::RenderError;
 
 /// Values that the API accepts for a non-negative `int32`.
 const COUNT_RANGE: &str = "a whole number from 0 to 2147483647";
+/// Value that the API accepts for an amount of a resource.
+const QUANTITY: &str = "a quantity such as 8 or 4Gi";
 /// Value that the API accepts for a field with fields.
 const OBJECT: &str = "an object";
 
@@ -113,6 +115,17 @@ impl<'a> Field<'a> {
     pub(in crate::workload) fn entries(&self) -> Result<Vec<(&'a str, Self)>, RenderError> {
         let entries = self.object()?.into_iter().flatten();
         Ok(entries.map(|(key, _)| (key.as_str(), self.get(key))).collect())
+    }
+
+    /// Fails if the field is present, but its requests and limits are no maps of quantities, which operators move into pods.
+    pub(in crate::workload) fn check_resources(&self) -> Result<(), RenderError> {
+        self.object()?;
+        for list in ["limits", "requests"] {
+            for (_, amount) in self.get(list).entries()? {
+                amount.read(|value| (value.is_string() || value.is_number()).then_some(()), QUANTITY)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the items of the list; empty if absent.

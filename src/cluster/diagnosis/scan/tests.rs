@@ -121,6 +121,21 @@ async fn a_gang_that_is_too_large_is_published_on_a_pod() {
     assert_eq!(findings(objects(3, &[other]), &[]).await.0, pending, "a pod that is not diagnosed is a member");
 }
 
+/// The pods contain the minimum of a gang of Koordinator.
+#[tokio::test]
+async fn an_incomplete_gang_without_an_object_is_published_on_a_pod() {
+    let declared = json!({"metadata": {"annotations": {
+        "trainmesh.dev/applied": "gang=koordinator", "scheduling.k8s.io/group-name": null,
+        "gang.scheduling.koordinator.sh/name": "llama", "gang.scheduling.koordinator.sh/min-available": "3",
+    }}});
+    let pods = pods().map(|mut pod| {
+        json_patch::merge(&mut pod, &declared);
+        pod
+    });
+    let found = findings(vec![(PODS, list(&pods)), (JOBS, list(&[job("llama", 3)]))], &[]).await.0;
+    assert_eq!(found, ["GangIncomplete on Pod llama-worker-0"]);
+}
+
 /// The owners of `PodGroups` may be pods that are not diagnosed.
 #[tokio::test]
 async fn an_orphaned_group_is_published_on_itself() {

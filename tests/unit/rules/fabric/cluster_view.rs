@@ -80,7 +80,7 @@ fn guards_the_default_pod_security_of_the_cluster(#[case] level: &str, #[case] p
 }
 
 #[rstest]
-#[case::locked_memory(LOCK, "forbids capability IPC_LOCK: copy the profile with memlock: nodeUnlimited")]
+#[case::locked_memory(LOCK, "forbids capability IPC_LOCK: follow docs/fabric.md#pod-security")]
 #[case::more(
     "securityContext: {capabilities: {add: [IPC_LOCK, SYS_NICE]}}",
     "forbids capability IPC_LOCK: set a less restrictive level"
@@ -255,6 +255,25 @@ fn adds_mesh_exclusions(#[case] mesh: &str, #[case] label: Option<&str>, #[case]
     assert_eq!(Value::Object(written), expected);
     assert!(!outcome.warnings.iter().any(|warning| warning.contains("FP021")), "{:?}", outcome.warnings);
     assert!(scenario.run(&after).patch.is_empty(), "{:#?}", scenario.run(&after).patch);
+}
+
+#[rstest]
+#[case::cluster_interface("=eth0", true)]
+#[case::all_others("^lo", true)]
+#[case::excluded_interface("=net1", false)]
+#[case::other_than_the_cluster_interface("^lo,eth0", false)]
+fn excluded_interfaces_are_those_of_nccl(#[case] interfaces: &str, #[case] expected: bool) {
+    let profile = "transport: ib\nmesh: {istio: excludeInterfaces, interfaces: [net1]}";
+    let profile = format!("{profile}\nenv: [{{name: NCCL_SOCKET_IFNAME, value: {interfaces:?}}}]");
+    let scenario = Scenario::new(&profile).label("istio-injection", "enabled");
+    let job = json!({"training.kubeflow.org/job-name": "a", "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "1"});
+    let pod = with(pod(), "/metadata/labels", job);
+    let outcome = scenario.run(&pod);
+    let warning =
+        "FP021: NCCL or Gloo hangs behind Envoy: a *_SOCKET_IFNAME allows eth0, which excludeInterfaces does not list";
+    assert_eq!(outcome.warnings.iter().any(|found| found == warning), expected, "{:?}", outcome.warnings);
+    let again = scenario.run(&patched(&outcome, &pod));
+    assert_eq!(again.warnings.iter().filter(|found| *found == warning).count(), usize::from(expected));
 }
 
 #[test]

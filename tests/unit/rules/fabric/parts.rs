@@ -87,6 +87,12 @@ const REFUSED: &str = "refused FabricContradicted";
 #[case::sidecar("sidecars: [{ref: d, image: i, args: [x]}]", &[], ADDED, ("/spec/initContainers/0", json!({"name": "d", "image": "i", "restartPolicy": "Always", "args": ["x"]})), "native sidecar d")]
 #[case::sidecar_with_paths("sidecars: [{ref: d, image: i, env: {A: b}, hostPaths: [{hostPath: /sys, mountPath: /hostsys}]}]", &[], ADDED, ("/spec/initContainers/0", json!({"name": "d", "image": "i", "restartPolicy": "Always", "env": [{"name": "A", "value": "b"}], "volumeMounts": [{"name": "trainmesh-sidecar-0-0", "mountPath": "/hostsys"}]})), "native sidecar d")]
 #[case::sidecar_set_by_user("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers/-", json!({"name": "d", "image": "own", "restartPolicy": "Always"}))], ADDED, ("/spec/initContainers/1", Value::Null), "kept image of container d")]
+#[case::sidecar_present("sidecars: [{ref: d, image: i, args: [x]}]", &[("/spec/initContainers/-", json!({"name": "d", "image": "i", "args": ["x"], "restartPolicy": "Always"}))], ADDED, ("/spec/initContainers/1", Value::Null), "found native sidecar d")]
+#[case::sidecar_that_differs(
+    "sidecars: [{ref: d, image: i, command: [run], capabilities: [NET_ADMIN], env: {A: b}, hostPaths: [{hostPath: /sys, mountPath: /hostsys}]}]",
+    &[("/spec/initContainers/-", json!({"name": "d", "image": "i", "restartPolicy": "Always"}))],
+    ADDED, ("/spec/initContainers/1", Value::Null), "kept command, env, capabilities, volumeMounts of container d"
+)]
 #[case::sidecar_name_taken_by_a_container("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], REFUSED, ("/spec/initContainers", Value::Null), "not a native sidecar: remove it or move it to initContainers")]
 #[case::sidecar_name_taken_by_an_init_container("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers", json!([{"name": "d", "image": "own"}]))], REFUSED, ("/spec/initContainers/0/restartPolicy", Value::Null), "not a native sidecar: set restartPolicy: Always, or remove it")]
 fn applies_or_refuses_each_part(

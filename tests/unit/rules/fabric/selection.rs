@@ -188,7 +188,10 @@ fn the_default_profile_is_limited_to_its_namespaces() {
     scenario.labels.remove("trainmesh.dev/fabric");
     let name = &scenario.config.fabric.profiles.find("f").unwrap().profile.name;
     scenario.config.fabric.default = DefaultProfile(Some(name.clone()));
-    assert_eq!(decision(&scenario.run(&pod())), "refused FabricNotAllowed");
+    let outcome = scenario.run(&pod());
+    assert_eq!(decision(&outcome), "refused FabricNotAllowed");
+    let expected = "fabric f not applied: the default profile is not available in namespace team-a: select another one";
+    assert!(outcome.warnings.iter().any(|warning| warning == expected), "{:?}", outcome.warnings);
 }
 
 #[test]
@@ -208,7 +211,7 @@ fn the_tcp_fallback_is_limited_to_its_namespaces() {
 #[case::no_profile("NONE", "did you mean none?")]
 #[case::words_of_the_name("GKE-A3U", "did you mean gke-rdma-gib-a3u?")]
 #[case::several_names("GKE", "did you mean gke-mrdma-dra, gke-mrdma-dra-a4x-max or 3 more?")]
-#[case::no_similar_name("nonsense", "nonsense: trainmesh fabric list shows all")]
+#[case::no_similar_name("nonsense", "nonsense: trainmesh fabric list shows all, with --config also yours")]
 fn the_warning_about_an_unknown_profile_suggests_a_name(#[case] name: &str, #[case] expected: &str) {
     let outcome = ib().run(&labelled(name));
     assert!(!changes_more_than_marks(&outcome.patch));

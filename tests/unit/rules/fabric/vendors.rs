@@ -165,6 +165,47 @@ fn a_profile_of_another_platform_is_not_suggested(
     assert!(text.contains("the profile is not for") && text.contains(expected), "{text}");
 }
 
+/// Only one profile, with its variants, lists exactly this machine, whatever its platform.
+#[rstest]
+#[case::in_a_ratio("gke-rdma-gib-a4", "", on(gpus(8), "p5.48xlarge"), "select eks-efa ")]
+#[case::two_labels("aks-nd-sriov", "", karpenter(&["p5", "48xlarge"]), "select eks-efa ")]
+#[case::in_machines("coreweave-ib", "", on(gpus(8), "BM.GPU.H200.8"), "select oke-roce-vf ")]
+#[case::own("coreweave-ib", "p5", on(gpus(8), "p5.48xlarge"), "select our-efa ")]
+#[case::of_another_vendor("oke-roce-vf-mi300x", "", on(pod(&json!({"amd.com/gpu": 8})), "p5.48xlarge"), "select another fabric")]
+#[case::two_kinds_of_profiles("coreweave-ib", "", on(gpus(8), "a3-ultragpu-8g"), "select another fabric")]
+#[case::pattern("gke-rdma-gib-a4", "", on(gpus(8), "Standard_ND96isr_H100_v5"), "select another fabric")]
+fn the_only_profile_for_a_machine_is_suggested(
+    #[case] profile: &str,
+    #[case] own_machine: &str,
+    #[case] pod: Value,
+    #[case] expected: &str,
+) {
+    let own = json!({"name": "our-efa", "transport": "efa", "resources": [{"name": "a.b/efa", "mode": "perGpu", "ratio": {own_machine: "4"}}]});
+    let profiles: Vec<Value> = Some(own).filter(|_| !own_machine.is_empty()).into_iter().collect();
+    let text = json!({"apiVersion": API_VERSION, "kind": KIND, "fabric": {"profiles": profiles}}).to_string();
+    let config = Configuration::parse(&text).unwrap();
+    let labels = BTreeMap::from([("trainmesh.dev/fabric".to_owned(), profile.to_owned())]);
+    let outcome = mutate(&pod, &Snapshot { cluster: ClusterView::default(), ..snapshot(&labels, &config) });
+    let text = outcome.warnings.join(" ") + " ";
+    assert!(text.contains("the profile is not for") && text.contains(expected), "{text}");
+}
+
+/// Neither profile is for both machines: each would name the other.
+#[test]
+fn a_pod_for_several_machines_is_not_sent_from_one_profile_to_another() {
+    let mut pod = gpus(8);
+    let machines = json!({"key": "cloud.google.com/gke-accelerator", "operator": "In", "values": ["nvidia-h200-141gb", "nvidia-b200"]});
+    let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [machines]}]});
+    pod["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}});
+    for profile in ["gke-rdma-gib-a3u", "gke-rdma-gib-a4"] {
+        let labels = BTreeMap::from([("trainmesh.dev/fabric".to_owned(), profile.to_owned())]);
+        let config = Configuration::embedded();
+        let outcome = mutate(&pod, &Snapshot { cluster: ClusterView::default(), ..snapshot(&labels, &config) });
+        let text = notes(&outcome) + &outcome.warnings.join("\n");
+        assert!(text.contains("the pod may run on several machines: select those of one profile"), "{text}");
+    }
+}
+
 fn gpus(count: u64) -> Value {
     pod(&json!({"nvidia.com/gpu": count}))
 }

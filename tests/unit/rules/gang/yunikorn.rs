@@ -29,6 +29,12 @@ fn group(name: &str, members: u64, cpu: &str) -> Value {
 }
 
 #[test]
+fn the_queue_can_be_an_annotation() {
+    let annotations = json!({"annotations": {"yunikorn.apache.org/queue": "root.a"}});
+    check(&Scenario::new("yunikorn"), &worker(&annotations, &empty()), "applied GangJoined", &[]);
+}
+
+#[test]
 fn every_role_has_a_task_group() {
     let patched = check(&Scenario::new("yunikorn"), &queued(&empty()), "applied GangJoined", &[]);
     assert_eq!(patched["metadata"]["labels"]["yunikorn.apache.org/app-id"], GANG);

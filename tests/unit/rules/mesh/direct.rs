@@ -94,6 +94,14 @@ fn both_directions_are_planned(#[case] pod: Value, #[case] written: Value, #[cas
     check_direct(&direct(), &pod, "applied TrafficDirect", written, warnings);
 }
 
+#[test]
+fn audit_mode_states_what_would_leave_the_mesh() {
+    let scenario = Scenario { mode: Mode::Audit, ..direct() };
+    let leaves = "audit: mesh.traffic: calls to pod addresses and headless Services would leave the mesh: no mTLS";
+    let warnings = [leaves, "audit: mesh.traffic would apply"];
+    check_direct(&scenario, &rank(json!({})), "applied TrafficDirect", json!({}), &warnings);
+}
+
 #[rstest]
 #[case::no_job(pod(json!({})), "NotTraining")]
 #[case::a_deployment(pod(json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a-1", "controller": true}]})), "NotTraining")]
@@ -152,7 +160,9 @@ fn a_manually_injected_pod_is_skipped() {
     let scenario = Scenario { labels: json!({}), ..direct() };
     let mut pod = rank(json!({"annotations": {"sidecar.istio.io/status": r#"{"containers":["istio-proxy"]}"#}}));
     pod["spec"]["containers"].as_array_mut().unwrap().push(waiting_proxy());
-    check_direct(&scenario, &pod, "skipped AlreadyInjected", json!({}), &[]);
+    let warning =
+        "FP021: NCCL and Gloo hang behind Envoy: the mode has no effect, because the proxy is injected already";
+    check_direct(&scenario, &pod, "skipped AlreadyInjected", json!({}), &[warning]);
 }
 
 #[rstest]
@@ -253,7 +263,7 @@ fn an_invalid_pod_gets_no_notes_of_applied_rules() {
 
 #[test]
 fn without_ranges_the_mode_is_refused() {
-    let warning = "mesh.traffic not applied: mesh.podCIDRs is empty: set it in the configuration; trainmesh doctor suggests ranges";
+    let warning = "mesh.traffic not applied: mesh.podCIDRs is empty: set it in the configuration; trainmesh doctor may suggest it";
     check_direct(
         &with_ranges(&[], &["192.0.2.0/24"]),
         &rank(json!({})),

@@ -8,6 +8,8 @@ const TEMPLATES: &str = "inject.istio.io/templates";
 const KEPT: &str = "no inbound port is captured, but security.istio.io/tlsMode makes clients use mTLS";
 
 const LEAVES: &str = "all traffic leaves the mesh: no mTLS, policies or telemetry, and STRICT servers reject calls";
+const CALLS_LEAVE: &str = "all calls of the pod leave the mesh: no mTLS or telemetry, and STRICT servers reject them";
+const INBOUND_LEAVES: &str = "all connections to the pod leave the mesh: no mTLS, policies or telemetry";
 
 fn off() -> Value {
     json!({INBOUND: "", OUTBOUND: ""})
@@ -40,7 +42,7 @@ fn the_message_names_what_is_still_captured(#[case] annotations: Value, #[case] 
     json!({"annotations": {INBOUND: "", "traffic.sidecar.istio.io/excludeOutboundPorts": "1"}}),
     "applied CaptureDisabled",
     json!({TLS_MODE: "disabled"}),
-    &[]
+    &[INBOUND_LEAVES]
 )]
 #[case::disabled_by_the_user(
     json!({"annotations": off(), "labels": {TLS_MODE: "disabled"}}), "skipped CaptureAlreadyDisabled", json!({}), &[]
@@ -54,16 +56,16 @@ fn the_message_names_what_is_still_captured(#[case] annotations: Value, #[case] 
     json!({"annotations": off(), "labels": {TLS_MODE: "istio"}}), "skipped CaptureAlreadyDisabled", json!({}), &[KEPT]
 )]
 #[case::a_port_is_captured(
-    json!({"annotations": {INBOUND: "8080"}}), "applied CaptureDisabled", json!({OUTBOUND: ""}), &[]
+    json!({"annotations": {INBOUND: "8080"}}), "applied CaptureDisabled", json!({OUTBOUND: ""}), &[CALLS_LEAVE]
 )]
 #[case::ports_are_excluded(
-    json!({"annotations": {EXCLUDED_PORTS: "22"}}), "applied CaptureDisabled", json!({OUTBOUND: ""}), &[]
+    json!({"annotations": {EXCLUDED_PORTS: "22"}}), "applied CaptureDisabled", json!({OUTBOUND: ""}), &[CALLS_LEAVE]
 )]
 #[case::mutual_of_a_captured_port(
     json!({"annotations": {INBOUND: "8080"}, "labels": {TLS_MODE: "istio"}}),
     "applied CaptureDisabled",
     json!({OUTBOUND: ""}),
-    &[]
+    &[CALLS_LEAVE]
 )]
 #[case::ingress_listeners(
     json!({"annotations": {INTERCEPTION: "NONE"}}), "applied CaptureDisabled", off(), &[LEAVES]

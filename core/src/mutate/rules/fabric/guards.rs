@@ -11,6 +11,7 @@ use super::planner::{Planner, PodSecurityLevel};
 use crate::config::PodSecurityDefault;
 use crate::config::profile::{Guard, MemoryLock};
 use crate::keys;
+use crate::own_keys::{POD_SECURITY_LEVELS, excerpt};
 
 /// Name, among the planned settings, of the capability that nodes without a limit on locked memory make unnecessary.
 const IPC_LOCK_SETTING: &str = "capability IPC_LOCK";
@@ -41,7 +42,8 @@ type GuardResult = Option<(String, &'static str)>;
 /// Checks the Pod Security level of the namespace's label, else the cluster default from the configuration.
 fn check_pod_security(planner: &Planner<'_>) -> GuardResult {
     let snapshot = planner.context.snapshot;
-    let (level, source) = match snapshot.namespace_labels.get(keys::POD_SECURITY).map(String::as_str) {
+    let labeled = snapshot.namespace_labels.get(keys::POD_SECURITY).map(String::as_str);
+    let (level, source) = match labeled {
         Some("" | "privileged") => return None,
         Some("baseline") => (PodSecurityLevel::Baseline, "Pod Security"),
         // The apiserver treats an unknown level as the strictest.
@@ -55,11 +57,17 @@ fn check_pod_security(planner: &Planner<'_>) -> GuardResult {
     let mut settings = planner.forbidden.iter().filter(|(least, _)| *least <= level).map(|(_, setting)| setting);
     let setting = settings.next()?;
     let fix = if setting == IPC_LOCK_SETTING && settings.all(|other| other == setting) {
-        "copy the profile with memlock: nodeUnlimited"
+        // The page states the condition: nodes that do not limit locked memory.
+        "follow docs/fabric.md#pod-security"
     } else {
         "set a less restrictive level on the namespace"
     };
     let level = if level == PodSecurityLevel::Baseline { "baseline" } else { "restricted" };
+    let unknown = labeled.filter(|labeled| !POD_SECURITY_LEVELS.contains(labeled));
+    if let Some(unknown) = unknown {
+        let fix = "correct the label pod-security.kubernetes.io/enforce of the namespace";
+        return Some((format!("{source} {}, treated as {level}, forbids {setting}", excerpt(unknown)), fix));
+    }
     Some((format!("{source} {level} forbids {setting}"), fix))
 }
 
@@ -67,8 +75,7 @@ fn check_pod_security(planner: &Planner<'_>) -> GuardResult {
 /// has no ambient capabilities.
 fn check_non_root(planner: &Planner<'_>) -> GuardResult {
     let required = &planner.profile.security_context;
-    let adds_ipc_lock = required.capabilities.add.iter().any(|name| name.as_str() == "IPC_LOCK");
-    if required.memlock != MemoryLock::IpcLock || !adds_ipc_lock {
+    if required.memlock != MemoryLock::IpcLock || !required.adds_ipc_lock() {
         return None;
     }
     let pod_security = planner.spec_field("securityContext");

@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::claims::read_claims;
-use super::planner::Conflict;
-use super::target::{Targets, targets};
-use crate::config::Profile;
+use super::planner::{Conflict, Planner};
+use super::target::{TargetContainer, Targets, targets};
 use crate::config::profile::MachinePattern;
-use crate::fabric::misspelled_pattern;
+use crate::config::{Profile, Profiles};
+use crate::fabric::{machine_of_same_letters, misspelled_pattern};
 use crate::keys;
 use crate::mutate::rules::RuleContext;
+use crate::names::join_names;
 use crate::pod::Pod;
 use crate::pod::machines::without_prefix;
 
@@ -30,6 +32,28 @@ pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<C
     }
     let from_profile = profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
     from_profile.map(|(_, value)| Cow::Borrowed(without_prefix(value.as_str()))).into_iter().collect()
+}
+
+/// Notes the settings of the profile for machines, if the pod selects none.
+pub(super) fn note_omitted_settings(planner: &mut Planner<'_>) {
+    if !selected_machines(planner.pod, planner.profile).is_empty() {
+        return;
+    }
+    let (mut names, mut machines): (BTreeSet<&str>, BTreeSet<&str>) = (BTreeSet::new(), BTreeSet::new());
+    for setting in planner.profile.env.iter().filter(|setting| !setting.opt_in) {
+        let Some(when) = &setting.when else { continue };
+        let lacks = |target: &TargetContainer<'_>| {
+            when.may_match_on_machine(target.gpus) && target.env(setting.name.as_str()).is_none()
+        };
+        if planner.targets.iter().any(lacks) {
+            names.insert(setting.name.as_str());
+            machines.extend(when.sku.iter().map(MachinePattern::as_str));
+        }
+    }
+    if !names.is_empty() {
+        let (names, machines) = (join_names(names), join_names(machines));
+        planner.note_skipped(format!("{names}: for {machines}, but the pod selects no instance type"));
+    }
 }
 
 /// Returns true if `profile` is for all machines that `pod` is restricted to.
@@ -59,33 +83,48 @@ fn unsupported<'a>(pod: Pod<'a>, profile: &'a Profile) -> Option<Cow<'a, str>> {
 }
 
 /// Returns the profile for `machine` that is most similar to `profile` and that the pod can use. Providers give machines similar
-/// names, so that the profile must be for the same platform.
+/// names, so that the profile must be for the same platform, or the only one that names exactly this machine.
 fn suitable<'a>(context: &RuleContext<'a>, profile: &Profile, machine: &str) -> Option<&'a Profile> {
     let snapshot = context.snapshot;
-    let profiles = snapshot.config.fabric.profiles.all();
+    let profiles = &snapshot.config.fabric.profiles;
     let platform = platform_of(context.pod);
-    let candidates = profiles.into_iter().filter(|(name, entry)| {
-        let other = &entry.profile;
-        let matches = &other.matches;
-        !matches.machines.is_empty()
-            && matches.allows_machine(machine)
-            && matches.gpu_resources == profile.matches.gpu_resources
+    let usable = profiles.all().into_values().map(|entry| &entry.profile).filter(|other| {
+        let name = other.name.as_str();
+        other.matches.gpu_resources == profile.matches.gpu_resources
+            && other.matches.allows_machine(machine)
             && other.allows(snapshot.namespace, snapshot.namespace_labels)
             && !(context.pod.host_network() && other.attaches_networks())
-            && match platform {
-                // The names of built-in profiles start with the platform.
-                Some(platform) if !snapshot.config.fabric.profiles.is_custom(name) => first_word(name) == platform,
-                _ => other.shares_devices(profile) || first_word(name) == first_word(profile.name.as_str()),
-            }
+            // The names of built-in profiles start with the platform.
+            && platform.is_none_or(|platform| profiles.is_custom(name) || first_word(name) == platform)
     });
+    let usable: Vec<&Profile> = usable.collect();
+    let is_similar = |other: &&Profile| {
+        let name = other.name.as_str();
+        let is_of_platform = platform.is_some() && !profiles.is_custom(name);
+        let has_same_start = first_word(name) == first_word(profile.name.as_str());
+        !other.matches.machines.is_empty() && (is_of_platform || other.shares_devices(profile) || has_same_start)
+    };
     // The names of profiles for the same platform and kind of network start with the same words. The shortest of them is the
     // one without additional requirements, such as a plugin in the image.
     let rank = |other: &&Profile| {
         let name = other.name.as_str();
         let words = name.split('-').zip(profile.name.as_str().split('-'));
-        (other.shares_devices(profile), words.take_while(|(one, other)| one == other).count(), Reverse(name.len()))
+        let allows_all = allows_machines(context.pod, other);
+        let common = words.take_while(|(one, other)| one == other).count();
+        (other.shares_devices(profile), allows_all, common, Reverse(name.len()))
     };
-    candidates.map(|(_, entry)| &entry.profile).max_by_key(rank)
+    let similar = usable.iter().copied().filter(is_similar).max_by_key(rank);
+    similar.or_else(|| only_one_named(profiles, usable.into_iter().filter(|other| other.names_machine(machine))))
+}
+
+/// Returns the profile in `named`, whose profiles are for the same machine, of which all others are variants: their names start with
+/// its name. Profiles of the configuration take precedence.
+fn only_one_named<'a>(profiles: &Profiles, named: impl Iterator<Item = &'a Profile>) -> Option<&'a Profile> {
+    let (custom, builtin): (Vec<_>, Vec<_>) = named.partition(|profile| profiles.is_custom(profile.name.as_str()));
+    let named = if custom.is_empty() { builtin } else { custom };
+    let name = |profile: &&'a Profile| profile.name.as_str();
+    let shortest = named.iter().copied().min_by_key(|profile| name(profile).len())?;
+    named.iter().all(|profile| name(profile).starts_with(name(&shortest))).then_some(shortest)
 }
 
 /// Returns the platform whose own node label selects the pod's machine, as the first word of the names of its profiles.
@@ -100,9 +139,12 @@ fn first_word(name: &str) -> &str {
 
 fn describe(pod: Pod<'_>, profile: &Profile, machine: &str, suitable: Option<&Profile>) -> Conflict {
     // Other differences may be those between two machines.
-    let mut known = profile.matches.machines.iter().map(MachinePattern::as_str);
-    let fix = match (known.find(|known| known.eq_ignore_ascii_case(machine)), suitable) {
+    let fix = match (machine_of_same_letters(machine, &profile.matches.machines), suitable) {
         (Some(known), _) => format!("did you mean {known}?"),
+        // The other profile is not for one of the machines either, and would name this one.
+        (None, Some(other)) if !allows_machines(pod, other) => {
+            "the pod may run on several machines: select those of one profile".to_owned()
+        }
         (None, Some(other)) => format!("select {}", other.name),
         // No profile is for a machine of this name.
         (None, None) => {

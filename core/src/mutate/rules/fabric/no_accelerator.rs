@@ -2,7 +2,7 @@
 
 use super::claims::other_devices;
 use super::selection::Selection;
-use super::target::requests;
+use super::target::{requests, resource_path};
 use crate::config::profile::ResourcePattern;
 use crate::dra::PodClaims;
 use crate::fabric::is_rdma_resource;
@@ -27,7 +27,8 @@ pub(super) fn skip<'a>(context: &RuleContext<'a>, selection: &Selection<'_>, cla
     if let Some(near) = misspelled_accelerator(resource) {
         let problem = format!("{subject} requests {resource}: did you mean {near}?");
         let warning = format!("fabric {name} not applied: {problem}");
-        return skipped.with_detail(format!("{name}: {problem}")).with_warning(warning);
+        let field = resource_path(container, resource).to_string();
+        return skipped.with_detail(format!("{name}: {problem}")).with_warning(warning).with_field(field);
     }
     if !expected.contains(&resource) {
         let expected = expected.join(" or ");

@@ -45,6 +45,8 @@ pub(super) struct Conflict {
     pub(super) field: Option<String>,
     /// True if a guard reports the conflict, false if the pod's own settings conflict with the profile.
     pub(super) is_guard: bool,
+    /// True if the queue of the job may resolve the conflict before the pod exists.
+    pub(super) is_pending: bool,
 }
 
 /// A problem and its fix.
@@ -68,7 +70,12 @@ pub(super) enum PodSecurityLevel {
 impl Conflict {
     /// Creates a conflict of the pod's own settings with the profile.
     pub(super) fn new(problem: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { problem: problem.into(), fix: fix.into(), field: None, is_guard: false }
+        Self { problem: problem.into(), fix: fix.into(), field: None, is_guard: false, is_pending: false }
+    }
+
+    /// Creates a conflict that the queue of the job may resolve.
+    pub(super) fn pending(problem: impl Into<String>, cause: impl Into<String>) -> Self {
+        Self { is_pending: true, ..Self::new(problem, cause) }
     }
 
     /// Sets the field that conflicts.
@@ -124,7 +131,7 @@ impl<'a> Planner<'a> {
 
     /// Records that the cluster would reject the pod or never start it.
     pub(super) fn add_guard_conflict(&mut self, problem: impl Into<String>, fix: impl Into<String>) {
-        self.conflicts.push(Conflict { problem: problem.into(), fix: fix.into(), field: None, is_guard: true });
+        self.conflicts.push(Conflict { is_guard: true, ..Conflict::new(problem, fix) });
     }
 
     /// Notes a part that is added.

@@ -9,6 +9,7 @@ use super::TCP;
 use super::suggestion::suggestion;
 use crate::config::Profile;
 use crate::config::profile::OnConflict;
+use crate::keys;
 use crate::labels;
 use crate::mutate::{ProfileChoice, Reason};
 use crate::own_keys::shown;
@@ -78,10 +79,14 @@ impl Selection<'_> {
 
     /// Returns the decision for a pod whose namespace may not use the profile.
     pub(super) fn refuse_namespace(&self, context: &RuleContext<'_>) -> RuleDecision {
-        let problem =
-            format!("the profile is not available in namespace {}: select another one", context.snapshot.namespace);
+        let snapshot = context.snapshot;
+        let is_labeled =
+            context.pod.label(keys::FABRIC).is_some() || snapshot.namespace_labels.contains_key(keys::FABRIC);
+        let kind = if is_labeled { "" } else { "default " };
+        let namespace = snapshot.namespace;
+        let problem = format!("the {kind}profile is not available in namespace {namespace}: select another one");
         let warning = format!("fabric {} not applied: {problem}", self.name);
-        let detail = format!("{} in {}: select another one", self.name, context.snapshot.namespace);
+        let detail = format!("{kind}{} in {namespace}: select another one", self.name);
         RuleDecision::refused(Reason::FabricNotAllowed, detail, warning)
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::machines::selected_machines;
+use super::machines::{note_omitted_settings, selected_machines};
 use super::planner::Planner;
 use super::route::{Route, conf_path, has_conf_mount, has_env_from, routes};
 use super::target::{TargetContainer, Uncertainty};
@@ -48,6 +48,7 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
         }
         plan_env(planner, &setting, &routes, &applies, in_file);
     }
+    note_omitted_settings(planner);
     plan_file(planner, &file, &routes);
 }
 

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::planner::{Planner, PodSecurityLevel};
 use super::security::record_forbidden;
 use super::volumes;
-use crate::config::profile::Capability;
+use crate::config::profile::{Capability, HostPath, Sidecar};
+use crate::json;
 use crate::mutate::plan::spec_path;
-use crate::pod::ContainerKind;
+use crate::pod::{Container, ContainerKind};
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let profile = planner.profile;
@@ -48,9 +49,11 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
                 }
             }
             Some(own) if own.kind == ContainerKind::NativeSidecar => {
-                let image = own.raw().get("image").and_then(Value::as_str);
-                if image != Some(sidecar.image.as_str()) {
-                    planner.note_kept(format!("image of container {name}"));
+                let parts = different_parts(own, sidecar);
+                if parts.is_empty() {
+                    planner.note_found(format!("native sidecar {name}"));
+                } else {
+                    planner.note_kept(format!("{} of container {name}", parts.join(", ")));
                 }
             }
             Some(own) => {
@@ -63,4 +66,33 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
             }
         }
     }
+}
+
+/// Returns the parts in which the pod's `own` container differs from `sidecar`. Their names are those of the fields.
+fn different_parts(own: Container<'_>, sidecar: &Sidecar) -> Vec<&'static str> {
+    let raw = own.raw();
+    let has_capability = |capability: &Capability| {
+        let context = raw.get("securityContext");
+        let privileged = context.and_then(|context| context.get("privileged"));
+        let is_privileged = privileged.and_then(Value::as_bool) == Some(true);
+        let added = context.and_then(|context| context.get("capabilities")?.get("add")?.as_array());
+        let mut added = added.into_iter().flatten().filter_map(Value::as_str);
+        is_privileged || added.any(|name| name == "ALL" || name.trim_start_matches("CAP_") == capability.as_str())
+    };
+    let is_mounted = |path: &HostPath| {
+        json::items(raw, "volumeMounts").any(|mount| json::text(mount, "mountPath") == Some(path.mount_path.as_str()))
+    };
+    let differs = |field: &str, expected: &[String]| {
+        let found = json::items(raw, field).filter_map(Value::as_str);
+        !expected.iter().map(String::as_str).eq(found)
+    };
+    let differences = [
+        ("image", json::text(raw, "image") != Some(sidecar.image.as_str())),
+        ("command", differs("command", &sidecar.command)),
+        ("args", differs("args", &sidecar.args)),
+        ("env", sidecar.env.iter().any(|(name, value)| own.env(name.as_str()) != Some(value.as_str()))),
+        ("capabilities", !sidecar.capabilities.iter().all(has_capability)),
+        ("volumeMounts", !sidecar.host_paths.iter().all(is_mounted)),
+    ];
+    differences.into_iter().filter(|(_, is_different)| *is_different).map(|(part, _)| part).collect()
 }

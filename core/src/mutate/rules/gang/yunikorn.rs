@@ -53,7 +53,9 @@ pub(super) fn plan(
         let decision = RuleDecision::skipped(Reason::GangKeyPresent).with_detail(format!("label {key}"));
         return Err(Box::new(decision.with_field(label_pointer(key))));
     }
-    if YUNIKORN_QUEUES.iter().all(|key| pod.label(key).is_none()) {
+    // YuniKorn reads the labels first, then the annotation.
+    let has_queue = YUNIKORN_QUEUES.iter().any(|key| pod.label(key).is_some());
+    if !has_queue && pod.annotation(YUNIKORN_QUEUES[0]).is_none() {
         let problem = format!("set the label {}", YUNIKORN_QUEUES[0]);
         let warning = format!("gang yunikorn not applied: the pod names no queue: {problem}");
         return Err(Box::new(RuleDecision::refused(Reason::GangQueueUnknown, problem, warning)));

@@ -4,7 +4,7 @@ use super::super::{RuleContext, RuleDecision};
 use crate::finding::Severity;
 use crate::lint::{self, LintInput};
 use crate::mutate::lint_input;
-use crate::rule::{RuleId, RuleOutcome};
+use crate::rule::{Reason, RuleId, RuleOutcome};
 
 /// Adds the warning of FP021 to a decision that leaves traffic capture unchanged.
 pub(super) fn warn_if_captured(context: &RuleContext<'_>, decision: RuleDecision) -> RuleDecision {
@@ -15,4 +15,16 @@ pub(super) fn warn_if_captured(context: &RuleContext<'_>, decision: RuleDecision
         Some(finding) => decision.with_finding(finding),
         None => decision,
     }
+}
+
+/// Adds the warning of FP021 to a decision if the pod's own settings prevent the selected mode, or keep the capture of one direction.
+pub(super) fn warn_if_overridden(context: &RuleContext<'_>, decision: RuleDecision) -> RuleDecision {
+    let is_overridden = match decision.reason {
+        Reason::InjectionSetByUser | Reason::ProxyCustomized | Reason::TrafficSetByUser | Reason::AlreadyInjected => {
+            true
+        }
+        Reason::CaptureDisabled => context.pod.requests_capture(),
+        _ => false,
+    };
+    if is_overridden { warn_if_captured(context, decision) } else { decision }
 }

@@ -81,8 +81,9 @@ fn has_peers(context: &RuleContext<'_>) -> bool {
     match context.snapshot.cluster.gang.workload {
         WorkloadLookup::Read(workload) => workload.has_several_pods(),
         // A request for another pod of the job may succeed, and the pods of a job must not differ: under STRICT mTLS, those
-        // with the mode cannot connect to those without it. A job of one pod connects to nobody.
-        WorkloadLookup::Failed(UnknownGang::Object(_)) => true,
+        // with the mode cannot connect to those without it. A job of one pod connects to nobody, also if its pods cannot be a
+        // gang.
+        WorkloadLookup::Failed(UnknownGang::Object(_) | UnknownGang::Conflict(_)) => true,
         WorkloadLookup::NotRead | WorkloadLookup::Failed(_) => false,
     }
 }
@@ -91,7 +92,7 @@ fn has_peers(context: &RuleContext<'_>) -> bool {
 fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Plan) -> Result<RuleDecision, Refusal> {
     let mesh = &context.snapshot.config.mesh;
     if mesh.pod_cidrs.is_empty() {
-        let fix = "set it in the configuration; trainmesh doctor suggests ranges";
+        let fix = "set it in the configuration; trainmesh doctor may suggest it";
         return Err(Refusal {
             reason: Reason::PodCidrsMissing,
             detail: fix.to_owned(),

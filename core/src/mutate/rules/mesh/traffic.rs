@@ -3,8 +3,8 @@
 //! configuration.
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
-use super::captured::warn_if_captured;
-use super::consequence::LEAVES_COMPLETELY;
+use super::captured::{warn_if_captured, warn_if_overridden};
+use super::consequence::{LEAVES_COMPLETELY, LEAVES_INBOUND, LEAVES_OUTBOUND};
 use super::tls_mode::{self, ClientTls};
 use super::{KEPT_MUTUAL, direct, not_injected};
 use crate::config::Traffic;
@@ -27,10 +27,7 @@ struct Direction {
 }
 
 const DIRECTIONS: [Direction; 2] = [
-    Direction {
-        include: keys::INCLUDE_INBOUND_PORTS,
-        all: [keys::INCLUDE_INBOUND_PORTS, keys::EXCLUDE_INBOUND_PORTS, keys::EXCLUDE_INTERFACES],
-    },
+    Direction { include: keys::INCLUDE_INBOUND_PORTS, all: keys::INBOUND_CAPTURE },
     Direction {
         include: keys::INCLUDE_OUTBOUND_RANGES,
         all: [keys::INCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_PORTS],
@@ -59,9 +56,9 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
         Ok(Traffic::Leave) if of_profile.is_some() => left(LEFT_BY_PROFILE),
         // The mode was not selected for this pod.
         Ok(Traffic::Leave) => warn_if_captured(context, left(LEFT_BY_DEFAULT)),
-        Ok(Traffic::Direct) => direct::decide(context, plan),
-        Ok(Traffic::DisableCapture) => disable_capture(context, plan),
-        Ok(Traffic::DisableInjection) => disable_injection(context, plan),
+        Ok(Traffic::Direct) => warn_if_overridden(context, direct::decide(context, plan)),
+        Ok(Traffic::DisableCapture) => warn_if_overridden(context, disable_capture(context, plan)),
+        Ok(Traffic::DisableInjection) => warn_if_overridden(context, disable_injection(context, plan)),
     }
 }
 
@@ -103,7 +100,9 @@ fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
         Some(field) => {
             let decision = RuleDecision::applied(Reason::CaptureDisabled, field);
             match kept_annotation(context) {
-                Some(key) => decision.with_detail(format!("except as annotation {key} of the pod selects")),
+                Some((kept, key)) => decision
+                    .with_detail(format!("except as annotation {key} of the pod selects"))
+                    .with_warning(if kept == keys::INCLUDE_INBOUND_PORTS { LEAVES_OUTBOUND } else { LEAVES_INBOUND }),
                 None => decision.with_warning(LEAVES_COMPLETELY),
             }
         }
@@ -118,12 +117,12 @@ fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     }
 }
 
-/// Returns an annotation of the pod by which one direction is still captured.
-fn kept_annotation(context: &RuleContext<'_>) -> Option<&'static str> {
+/// Returns the first annotation of a direction that is still captured, and the annotation of the pod that is the cause.
+fn kept_annotation(context: &RuleContext<'_>) -> Option<(&'static str, &'static str)> {
     let mut keys = DIRECTIONS.iter().flat_map(|direction| direction.all.map(|key| (direction.include, key)));
     let captures =
         |include: &str, key: &str| context.pod.annotation(include) != Some("") && context.pod.annotation(key).is_some();
-    keys.find(|(include, key)| captures(include, key)).map(|(_, key)| key)
+    keys.find(|(include, key)| captures(include, key))
 }
 
 fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {

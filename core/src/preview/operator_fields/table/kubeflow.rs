@@ -42,7 +42,7 @@ static ELASTIC_POLICY: Fields = Fields {
         "maxRestarts",
         "metrics",
     ],
-    nested: &[],
+    nested: &[("rdzvBackend", Shape::OneOf(&["c10d", "etcd", "etcd-v2"]))],
 };
 const RUN: (&str, Shape) = ("runPolicy", Shape::Object(&RUN_POLICY));
 const ELASTIC: (&str, Shape) = ("elasticPolicy", Shape::Object(&ELASTIC_POLICY));
@@ -54,7 +54,7 @@ pub(super) static PYTORCH: Fields = Fields {
 pub(super) static TENSORFLOW: Fields = Fields {
     owner: "TFJobSpec",
     names: &["runPolicy", "successPolicy", "tfReplicaSpecs", "enableDynamicWorker"],
-    nested: &[RUN, ("tfReplicaSpecs", Shape::Map(&REPLICAS))],
+    nested: &[RUN, ("tfReplicaSpecs", Shape::OpenMap(&REPLICAS, &["PS", "Worker", "Chief", "Master", "Evaluator"]))],
 };
 pub(super) static XGBOOST: Fields = Fields {
     owner: "XGBoostJobSpec",

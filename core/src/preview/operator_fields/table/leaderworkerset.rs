@@ -30,7 +30,10 @@ static ROLLING_UPDATE: Fields =
 static ROLLOUT_STRATEGY: Fields = Fields {
     owner: "RolloutStrategy",
     names: &["type", "rollingUpdateConfiguration"],
-    nested: &[("rollingUpdateConfiguration", Shape::Object(&ROLLING_UPDATE))],
+    nested: &[
+        ("type", Shape::OneOf(&["RollingUpdate"])),
+        ("rollingUpdateConfiguration", Shape::Object(&ROLLING_UPDATE)),
+    ],
 };
 static NETWORK_CONFIG: Fields = Fields {
     owner: "NetworkConfig",

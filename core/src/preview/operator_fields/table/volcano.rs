@@ -3,25 +3,54 @@
 use super::super::{Fields, Shape};
 use super::TEMPLATE;
 
+/// Actions of policies (`pkg/apis/bus/v1alpha1/actions.go`).
+const ACTIONS: &[&str] = &[
+    "AbortJob",
+    "RestartJob",
+    "RestartTask",
+    "RestartPod",
+    "RestartPartition",
+    "TerminateJob",
+    "CompleteJob",
+    "ResumeJob",
+    "SyncJob",
+    "EnqueueJob",
+];
+/// Events of policies (`pkg/apis/bus/v1alpha1/events.go`).
+const EVENTS: &[&str] = &[
+    "*",
+    "PodPending",
+    "PodRunning",
+    "PodFailed",
+    "PodEvicted",
+    "Unknown",
+    "TaskCompleted",
+    "OutOfSync",
+    "CommandIssued",
+    "JobUpdated",
+    "TaskFailed",
+];
+
 static POLICY: Fields = Fields {
     owner: "LifecyclePolicy",
     names: &["action", "event", "events", "exitCode", "timeout"],
-    nested: &[(
-        "event",
-        Shape::OneOf(&[
-            "*",
-            "PodPending",
-            "PodRunning",
-            "PodFailed",
-            "PodEvicted",
-            "Unknown",
-            "TaskCompleted",
-            "OutOfSync",
-            "CommandIssued",
-            "JobUpdated",
-            "TaskFailed",
-        ]),
-    )],
+    nested: &[("action", Shape::OneOf(ACTIONS)), ("event", Shape::OneOf(EVENTS)), ("events", Shape::SomeOf(EVENTS))],
+};
+static DEPENDS_ON: Fields = Fields {
+    owner: "DependsOn",
+    names: &["name", "iteration"],
+    nested: &[("iteration", Shape::OneOf(&["any", "all"]))],
+};
+static NETWORK_TOPOLOGY: Fields = Fields {
+    owner: "NetworkTopologySpec",
+    names: &["mode", "highestTierAllowed", "highestTierName"],
+    nested: &[("mode", Shape::OneOf(&["hard", "soft"]))],
+};
+/// Names of the plugins of the controller (`pkg/controllers/job/plugins/factory.go`), and that of Ascend devices.
+static PLUGINS: Fields = Fields {
+    owner: "the controller's set of plugins",
+    names: &["env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow"],
+    nested: &[],
 };
 static TASK: Fields = Fields {
     owner: "TaskSpec",
@@ -36,7 +65,12 @@ static TASK: Fields = Fields {
         "dependsOn",
         "partitionPolicy",
     ],
-    nested: &[TEMPLATE, ("policies", Shape::List(&POLICY))],
+    nested: &[
+        TEMPLATE,
+        ("policies", Shape::List(&POLICY)),
+        ("dependsOn", Shape::Object(&DEPENDS_ON)),
+        ("topologyPolicy", Shape::OneOf(&["none", "best-effort", "restricted", "single-numa-node"])),
+    ],
 };
 pub(super) static JOB: Fields = Fields {
     owner: "JobSpec",
@@ -55,5 +89,10 @@ pub(super) static JOB: Fields = Fields {
         "minSuccess",
         "networkTopology",
     ],
-    nested: &[("tasks", Shape::List(&TASK)), ("policies", Shape::List(&POLICY))],
+    nested: &[
+        ("tasks", Shape::List(&TASK)),
+        ("policies", Shape::List(&POLICY)),
+        ("plugins", Shape::Object(&PLUGINS)),
+        ("networkTopology", Shape::Object(&NETWORK_TOPOLOGY)),
+    ],
 };

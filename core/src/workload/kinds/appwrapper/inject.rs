@@ -70,7 +70,7 @@ fn merge(
             return Err(RenderError::Invalid {
                 path,
                 found: present.to_string(),
-                expected: "the value that AppWrapper sets",
+                expected: "the value that AppWrapper sets".into(),
             });
         }
     }

@@ -11,6 +11,8 @@ use crate::workload::template::{
 const SHARED_MEMORY: &str = "/dev/shm";
 const FT_ENABLED: &str = "ray.io/ft-enabled";
 const OVERWRITE_COMMAND: &str = "ray.io/overwrite-container-cmd";
+/// Name of the port that KubeRay adds to the Ray container.
+pub(super) const METRICS_PORT_NAME: &str = "metrics";
 const METRICS_PORT: u64 = 8080;
 /// Init container of workers.
 pub(super) const WAIT_CONTAINER: &str = "wait-gcs-ready";
@@ -64,7 +66,11 @@ fn complete_node(
     if is_annotation_true(cluster, OVERWRITE_COMMAND)? {
         draft.annotate(OVERWRITE_COMMAND, "true");
     }
-    if !group.get("rayStartParams").get("plasma-directory").is_present() {
+    let parameters = group.get("rayStartParams");
+    for (_, parameter) in parameters.entries()? {
+        parameter.raw_text()?;
+    }
+    if !parameters.get("plasma-directory").is_present() {
         add_shared_memory(&mut draft.spec);
     }
     let service = cluster.head_service()?;
@@ -121,6 +127,7 @@ fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) -> Result<(), Render
     let Some(ray) = containers(&mut draft.spec).next() else { return Ok(()) };
     let image = options.get("image").value().or_else(|| ray.get("image")).cloned().unwrap_or_default();
     let policy = options.get("imagePullPolicy").text()?.unwrap_or("IfNotPresent");
+    options.get("resources").check_resources()?;
     let resources = autoscaler_resources(&cluster.spec);
     let version = autoscaler_version(cluster)?;
     if let Some(version) = version {
@@ -166,8 +173,8 @@ fn head_address_env(service: &str) -> [Value; 2] {
 }
 
 fn open_metrics(ray: &mut Map<String, Value>) {
-    if !has_entry(ray, "ports", "name", "metrics") {
-        append(ray, "ports", [json!({"name": "metrics", "containerPort": METRICS_PORT})]);
+    if !has_entry(ray, "ports", "name", METRICS_PORT_NAME) {
+        append(ray, "ports", [json!({"name": METRICS_PORT_NAME, "containerPort": METRICS_PORT})]);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::KIND;
-use super::overrides::{newest_version_with, override_field, version};
+use super::overrides::{newest_version_with, override_field, pod_spec_of_override, version};
 use super::schema::Schema;
 use crate::hint::nearest;
 use crate::workload::template::Field;
@@ -23,6 +23,9 @@ pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<(Str
         let fix = match nearest(name, &object.fields()) {
             _ if is_of_other_version => format!(": use spec.{}", override_field(version)),
             Some(near) => format!(": did you mean {near}?"),
+            None if is_field_of_pods(version, &path, name) => {
+                format!(": set it for the pods in spec.{}", override_field(version))
+            }
             None => TrainerVersion::ALL
                 .into_iter()
                 .rfind(|other| Schema::of_spec(*other).contains(&path))
@@ -34,4 +37,10 @@ pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<(Str
         messages.push((path, message));
     });
     messages
+}
+
+/// Returns true if `path` is a field of the job or of its trainer that a change of the runtime's templates can set for the pods.
+fn is_field_of_pods(version: TrainerVersion, path: &str, name: &str) -> bool {
+    let is_of_job = [format!("spec.{name}"), format!("spec.trainer.{name}")].iter().any(|field| field == path);
+    is_of_job && Schema::of_spec(version).contains(&format!("spec.{}.{name}", pod_spec_of_override(version)))
 }

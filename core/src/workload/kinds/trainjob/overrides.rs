@@ -54,6 +54,17 @@ pub(super) fn override_field(version: TrainerVersion) -> &'static str {
     VERSIONED_FIELDS.iter().rfind(|(_, newest)| version <= *newest).map_or(VERSIONED_FIELDS[0].0, |(field, _)| field)
 }
 
+/// Returns the path of the pods' spec in the changes of this version, below the job's spec.
+pub(super) fn pod_spec_of_override(version: TrainerVersion) -> &'static str {
+    match version {
+        TrainerVersion::V2_0 => "podSpecOverrides",
+        TrainerVersion::V2_1 => "podTemplateOverrides.spec",
+        TrainerVersion::V2_2 | TrainerVersion::V2_3 => {
+            "runtimePatches.trainingRuntimeSpec.template.spec.replicatedJobs.template.spec.template.spec"
+        }
+    }
+}
+
 /// Applies the changes of `job` to the annotations and the spec of the `JobSet`.
 pub(super) fn apply(
     job: &Field<'_>,

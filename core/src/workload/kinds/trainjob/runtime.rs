@@ -190,9 +190,9 @@ impl<'a> ReplicatedJob<'a> {
         let step = self.job.get("initializer").get(step);
         let location = step.get("storageUri").raw_text()?.map(|location| env("STORAGE_URI", location));
         self.set_env(container, location.into_iter().chain(variables(&step)?));
-        if let (Some(secret), Some(container)) =
-            (step.get("secretRef").object()?, container_named(&mut self.pod, container))
-        {
+        let secret = step.get("secretRef");
+        secret.get("name").raw_text()?;
+        if let (Some(secret), Some(container)) = (secret.object()?, container_named(&mut self.pod, container)) {
             append(container, "envFrom", [json!({"secretRef": secret})]);
         }
         Ok(())

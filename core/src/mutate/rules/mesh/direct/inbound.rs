@@ -1,5 +1,6 @@
 //! Inbound ports that Envoy captures in the mode `direct`: those that the pod declares and those of the annotation
-//! `trainmesh.dev/mesh-ports`, without the ports on which the pods of the job communicate.
+//! `trainmesh.dev/mesh-ports`, and those of the operator's Service, without the ports on which the pods of the job
+//! communicate.
 
 use std::fmt;
 
@@ -67,7 +68,9 @@ pub(super) fn captured(
             if let Some(port) = requested.iter().find(|port| member_ports.contains(port)) {
                 return Err(of_job(keys::MESH_PORTS, *port));
             }
-            let mut ports: Vec<u16> = declared_ports(pod).filter(|port| !member_ports.contains(port)).collect();
+            let of_service = (member.kind.gang.service_ports)(pod).iter().copied();
+            let listening = declared_ports(pod).chain(of_service);
+            let mut ports: Vec<u16> = listening.filter(|port| !member_ports.contains(port)).collect();
             ports.extend(requested);
             ports.retain(|port| !capture.excluded_ports.contains(port));
             ports.sort_unstable();

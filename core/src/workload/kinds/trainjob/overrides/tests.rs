@@ -130,6 +130,19 @@ fn changes_that_trainer_rejects_are_errors(#[case] spec: Value, #[case] expected
     json!({"trainer": {"color": 2}}), StockRuntimes::Newest,
     &["spec.trainer.color has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
 )]
+#[case::of_pods(
+    json!({"trainer": {"nodeSelector": {}}}), StockRuntimes::Newest,
+    &["spec.trainer.nodeSelector has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: set it for the pods in \
+       spec.runtimePatches"]
+)]
+#[case::of_pods_in_the_spec(
+    json!({"tolerations": []}), V2_1,
+    &["spec.tolerations has no effect: TrainJob in Kubeflow Trainer v2.1 has no such field: set it for the pods in spec.podTemplateOverrides"]
+)]
+#[case::of_pods_in_the_oldest_version(
+    json!({"trainer": {"volumes": []}}), V2_0,
+    &["spec.trainer.volumes has no effect: TrainJob in Kubeflow Trainer v2.0 has no such field: set it for the pods in spec.podSpecOverrides"]
+)]
 #[case::of_the_cluster(
     json!({"color": 2}), StockRuntimes::None, &["spec.color has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
 )]
