@@ -77,7 +77,7 @@ fn doctor_explains_pods_that_unresponsive_webhooks_block() {
     // With timeouts of one second, all fail open.
     let _ = namespace.create(&pod("before")).success();
     assert!(!doctor("TimeoutsExceedDeadline").contains(&namespace.name));
-    // Doctor reports the namespaces with the largest sum: more than that of the webhooks of other tests.
+    // Doctor names the namespaces with the largest sum first: it is more than that of the webhooks of other tests.
     let timeout = |index| json!({"op": "replace", "path": format!("/webhooks/{index}/timeoutSeconds"), "value": 30});
     configuration.patch(&Value::from_iter([0, 1, 2, 3].map(timeout)).to_string());
     eventually(TIMEOUT, "the request exceeds the apiserver's deadline", || {

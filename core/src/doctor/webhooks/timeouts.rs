@@ -11,31 +11,38 @@ const DEADLINE: i32 = 34;
 /// Seconds of a webhook without `timeoutSeconds`.
 const DEFAULT_TIMEOUT: i32 = 10;
 
-/// Compares the sum with the deadline in each of `namespaces`, and reports the namespaces with the largest sum.
+/// Compares the sum with the deadline in each of `namespaces`, and reports the namespaces with the largest sum before the
+/// others that exceed it.
 /// `validating` are the validating webhooks, which are called at the same time, after the mutating ones.
 pub(in super::super) fn check<'a>(
     mutating: &[MutatingWebhookConfiguration],
     validating: &[MutatingWebhook],
     namespaces: impl Iterator<Item = (&'a String, &'a Labels)>,
 ) -> Vec<CheckFinding> {
-    let mut slowest: Option<(i32, &str, String)> = None;
-    let mut exceeding = Vec::new();
-    for (namespace, labels) in namespaces {
-        let (sum, names) = sum(mutating, validating, labels);
-        if sum >= DEADLINE {
-            exceeding.push(namespace);
-        }
-        if slowest.as_ref().is_none_or(|(most, ..)| sum > *most) {
-            slowest = Some((sum, namespace, names));
-        }
-    }
-    let Some((sum, namespace, names)) = slowest.filter(|(sum, ..)| *sum > 0) else {
+    let sums: Vec<(&String, i32, String)> = namespaces
+        .map(|(namespace, labels)| {
+            let (sum, names) = sum(mutating, validating, labels);
+            (namespace, sum, names)
+        })
+        .collect();
+    let Some((namespace, most, names)) =
+        sums.iter().rev().max_by_key(|(_, sum, _)| *sum).filter(|(_, sum, _)| *sum > 0)
+    else {
         return vec![(Code::TimeoutsFit, String::new())];
     };
-    if exceeding.is_empty() {
-        return vec![(Code::TimeoutsFit, format!("at most {sum} s, in {namespace}"))];
+    if *most < DEADLINE {
+        return vec![(Code::TimeoutsFit, format!("at most {most} s, in {namespace}"))];
     }
-    vec![(Code::TimeoutsExceedDeadline, format!("{}: {sum} s: {names}", join_names(exceeding)))]
+    let (slowest, others): (Vec<_>, Vec<_>) = sums
+        .iter()
+        .filter(|(_, sum, _)| *sum >= DEADLINE)
+        .partition(|(_, sum, webhooks)| (sum, webhooks) == (most, names));
+    let mut evidence = format!("{}: {most} s: {names}", join_names(slowest.iter().map(|(namespace, ..)| namespace)));
+    if !others.is_empty() {
+        let others = join_names(others.iter().map(|(namespace, sum, _)| format!("{namespace} ({sum} s)")));
+        evidence.push_str(&format!("; also {others}"));
+    }
+    vec![(Code::TimeoutsExceedDeadline, evidence)]
 }
 
 /// Returns the sum of the timeouts, and the webhooks with theirs.
@@ -111,5 +118,22 @@ mod tests {
         let (namespace, labels) = ("team-a".to_owned(), Labels::from([("team".to_owned(), "a".to_owned())]));
         let found = check(&webhook_configurations(mutating), &validating, [(&namespace, &labels)].into_iter());
         assert_eq!(found, [(code, evidence.to_owned())]);
+    }
+
+    /// The sum and the webhooks are those of the namespaces before them.
+    #[test]
+    fn names_the_slowest_namespaces_first() {
+        let of_team = |name: &str, team: &str, seconds: i32| {
+            let selector = json!({"matchLabels": {"team": team}});
+            webhook(name, &json!({"timeoutSeconds": seconds, "namespaceSelector": selector}))
+        };
+        let mutating = [of_team("a1", "a", 20), of_team("a2", "a", 20), of_team("b1", "b", 30), of_team("b2", "b", 30)];
+        let namespaces: Vec<(String, Labels)> = [("team-a", "a"), ("team-b", "b"), ("team-b2", "b"), ("team-c", "c")]
+            .map(|(name, team)| (name.to_owned(), Labels::from([("team".to_owned(), team.to_owned())])))
+            .into();
+        let found =
+            check(&webhook_configurations(&mutating), &[], namespaces.iter().map(|(name, labels)| (name, labels)));
+        let evidence = "team-b, team-b2: 60 s: b1.example.com 30 s, b2.example.com 30 s; also team-a (40 s)";
+        assert_eq!(found, [(EXCEED, evidence.to_owned())]);
     }
 }
