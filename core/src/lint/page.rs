@@ -71,7 +71,7 @@ Of the checks of training jobs, 6 findings remain in 128 pods of six of these re
 | finding | manifests | reason |
 |---|---|---|
 | TR006 W | 5: oracle-quickstart/oci-hpc-oke, `rccl-tests/kueue` | `restartPolicy: OnFailure` in the pod template of the workers: mpi-operator uses that of the replica spec |
-| TR007 E | 1: aws-samples/awsome-distributed-training, `3-imagenet-gpu-team-b-higher-prio.yaml` | `torchrun --nnodes=3` in a job of two Workers |
+| TR007 E | 1: awslabs/awsome-distributed-ai, `task-governance/3-imagenet-gpu-team-b-higher-prio.yaml` | `torchrun --nnodes=3` in a job of two Workers |
 
 Commits: AI-Hypercomputer/gpu-recipes `2e1fd5e`, Azure/AKS `8d1c890`, Azure/ai-infrastructure-on-azure `a01b073`, Azure/aks-rdma-infiniband
 `700dabb`, GoogleCloudPlatform/cluster-toolkit `1047080`, GoogleCloudPlatform/container-engine-accelerators `992db81`,
