@@ -42,6 +42,9 @@ pub const REFUSED: &str = "trainmesh.dev/refused";
 pub const RAY_CLUSTER: &str = "ray.io/cluster";
 /// Label of a workload or pod with the name of its `LocalQueue` of Kueue.
 pub const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Name of the `LocalQueue` for jobs without the label: Kueue adds the label to them if its namespace has this queue
+/// (kubernetes-sigs/kueue 0.19, `pkg/controller/jobframework/defaults.go`; by default since 0.12).
+pub const DEFAULT_QUEUE: &str = "default";
 /// Pod annotation with YAML that the injector merges into the proxy's configuration.
 pub const PROXY_CONFIG: &str = "proxy.istio.io/config";
 /// Pod annotation in which the injector lists what it added.

@@ -229,7 +229,8 @@ impl Preview {
             Some(Ok(workload)) => WorkloadLookup::Read(workload),
             Some(Err(problem)) => WorkloadLookup::Failed(problem),
         };
-        let creator = Some(creator(&document.value, kind));
+        let has_default_queue = self.context.objects(&namespace).has_default_queue();
+        let creator = Some(creator(&document.value, kind, has_default_queue));
         let gang_view = GangView { facts: None, namespace: &namespace, workload, creator, pin: None };
         // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
         let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {
@@ -266,7 +267,7 @@ impl Preview {
         let fabric = &self.config.fabric;
         let mut warnings = misplaced::warnings(document, kind, Some(&namespace), &reports, fabric);
         warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
-        let queue = missing_queue::warnings(document, kind, &namespace, &reports, &fabric.lint);
+        let queue = missing_queue::warnings(document, kind, &namespace, &reports, has_default_queue, &fabric.lint);
         for report in &mut reports {
             report.lacks_queue = !queue.is_empty();
         }
@@ -292,10 +293,10 @@ fn workload_of(
 }
 
 /// Returns `manifest`, of this `kind`, as the object that creates a workload.
-fn creator<'a>(manifest: &'a Value, kind: &'a str) -> Creator<'a> {
+fn creator<'a>(manifest: &'a Value, kind: &'a str, has_default_queue: bool) -> Creator<'a> {
     let api_version = json::text(manifest, "apiVersion").unwrap_or_default();
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    Creator { group, kind, queue: workload::kueue_queue(manifest) }
+    Creator { group, kind, queue: workload::kueue_queue(manifest), has_default_queue }
 }
 
 /// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.

@@ -132,6 +132,11 @@ impl LiveCluster {
         self.request(live::workload(&self.client, key))
     }
 
+    /// Returns true if `namespace` has Kueue's `LocalQueue` for jobs that name none.
+    pub(super) fn has_default_queue(&self, namespace: &str) -> anyhow::Result<bool> {
+        self.request(async { Ok(quota::has_default_queue(&self.client, namespace).await?) })
+    }
+
     /// Reads a `PodGroup`; `None` if it does not exist.
     pub(super) fn pod_group(&self, api: GroupApi, namespace: &str, name: &str) -> anyhow::Result<Option<Value>> {
         self.request(live::pod_group(&self.client, api, namespace, name))

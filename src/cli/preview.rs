@@ -159,6 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let namespaces = read_namespace_labels(live, &inputs, namespace, &mut context)?;
         facts = live.facts(&configuration, &namespaces);
         runtime::read_from_cluster(live, &inputs, namespace, &mut context)?;
+        cluster_state::read_default_queues(live, &configuration, &namespaces, &mut context);
         cluster_state::read_workloads(live, &inputs, namespace, &mut context);
     }
     let installation =

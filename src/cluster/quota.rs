@@ -15,6 +15,7 @@ use trainmesh_core::accounting::Constraint;
 use trainmesh_core::accounting::constraints::{
     cluster_queue, has_scope, largest_nodes, limit_range, pod_group, reserved_workload, resource_quota,
 };
+use trainmesh_core::keys::DEFAULT_QUEUE;
 use trainmesh_core::lint::KueueQueue;
 
 /// Maximum number of objects of a kind that are read.
@@ -63,6 +64,17 @@ pub async fn read_nodes(client: &Client, context: Option<&str>) -> NodeConstrain
         },
         Err(error) => Err(describe(&error, context).await),
     }
+}
+
+/// Returns true if `namespace` has the `LocalQueue` for jobs that name none.
+pub async fn has_default_queue(client: &Client, namespace: &str) -> Result<bool, RequestError> {
+    for version in KUEUE_VERSIONS {
+        if is_served(client, KUEUE, version).await {
+            let kind = (KUEUE, version, "LocalQueue");
+            return Ok(get(client, kind, Some(namespace), DEFAULT_QUEUE).await?.is_some());
+        }
+    }
+    Ok(false)
 }
 
 /// Reads the constraints of a workload, as far as permissions allow.

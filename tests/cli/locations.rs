@@ -470,6 +470,34 @@ fn jobs_without_a_queue_are_reported_once(#[case] metadata: &str, #[case] part: 
     assert_eq!(causes.iter().filter(|cause| cause.contains("ueue")).count(), 1, "{run:#?}");
 }
 
+/// Kueue labels jobs without a queue if their namespace has a LocalQueue called `default`.
+#[rstest]
+#[case::default("default", "team", "kubeflow.org", true)]
+#[case::another_queue("gpu", "team", "kubeflow.org", false)]
+#[case::another_namespace("default", "other", "kubeflow.org", false)]
+#[case::kind_without_integration("default", "team", "sagemaker.amazonaws.com", false)]
+fn jobs_in_a_default_queue_need_no_label(
+    #[case] queue: &str,
+    #[case] namespace: &str,
+    #[case] group: &str,
+    #[case] is_queued: bool,
+) {
+    let queue = format!(
+        "---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {{name: {queue}, namespace: {namespace}}}\n"
+    );
+    let job = match group {
+        "kubeflow.org" => pytorch_job("", ""),
+        _ => "apiVersion: sagemaker.amazonaws.com/v1\nkind: HyperPodPyTorchJob\nmetadata: {name: a}\nspec:\n  replicaSpecs:\n  - name: pods\n    replicas: 2\n    template: {spec: {containers: [{name: a, image: i}]}}\n".to_owned(),
+    };
+    let input = job + &queue;
+    let run = trainmesh(&["lint", "-f", "-", "-n", "team", "--gang=kueue", "-o", "json"], &input);
+    assert_eq!(run.stdout.contains("TR016"), !is_queued, "{run:#?}");
+    let exception = "unless the namespace has a LocalQueue called default: set the label";
+    assert_eq!(run.stdout.contains(exception), !is_queued && group == "kubeflow.org", "{run:#?}");
+    let run = trainmesh(&["preview", "-f", "-", "-n", "team", "--gang=kueue", "--fail-on", "warning"], &input);
+    assert_eq!(run.code, Some(i32::from(!is_queued)), "{run:#?}");
+}
+
 /// Each misspelled label of a queue is reported in every mode, also if the pod template has the right one.
 #[rstest]
 #[case::job(

@@ -107,3 +107,34 @@ fn a_missing_queue_is_reported() {
     let output = preview(&cluster(), &JOB.replace("queue-name: team", "queue-name: other"), "json");
     assert!(output.contains("read LocalQueue other"), "{output}");
 }
+
+/// Kueue labels jobs without a queue if their namespace has a LocalQueue called `default`.
+#[rstest]
+#[case::exists("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/default", json!({"metadata": {"name": "default"}}), false)]
+#[case::missing(
+    "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/default",
+    json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": "not found"}),
+    true
+)]
+fn a_default_queue_of_the_cluster_is_found(
+    #[case] path: &'static str,
+    #[case] queue: Value,
+    #[case] is_reported: bool,
+) {
+    let labels = json!({"trainmesh.dev/inject": "enabled", "trainmesh.dev/gang": "kueue"});
+    let cluster = Apiserver::start(vec![
+        ("/api/v1/namespaces/default", json!({"metadata": {"name": "default", "labels": labels}})),
+        (
+            "/api/v1/namespaces/mesh/configmaps/trainmesh-config",
+            json!({"metadata": {"name": "trainmesh-config"}, "data": {}}),
+        ),
+        (path, queue),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = cluster.kubeconfig(folder.path());
+    let arguments = ["preview", "-f", "-", "--cluster", "--trainmesh-namespace", "mesh"];
+    let job = JOB.replace(", labels: {kueue.x-k8s.io/queue-name: team}", "");
+    let run = trainmesh_with(&arguments, &job, &[("KUBECONFIG", &kubeconfig)]);
+    assert_eq!(run.stderr.contains("TR016") || run.stderr.contains("but no queue"), is_reported, "{run:#?}");
+    assert!(!run.stderr.contains("could not read LocalQueue"), "{run:#?}");
+}

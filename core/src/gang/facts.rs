@@ -47,6 +47,8 @@ pub struct Creator<'a> {
     pub kind: &'a str,
     /// Queue of Kueue that its label names.
     pub queue: Option<&'a str>,
+    /// True if its namespace has a `LocalQueue` for jobs that name none.
+    pub has_default_queue: bool,
 }
 
 /// Result of reading the workload of a pod.

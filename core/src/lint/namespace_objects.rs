@@ -7,11 +7,15 @@ use serde_json::{Map, Value};
 use crate::gang::GangMode;
 use crate::gang::object::GroupApi;
 use crate::json;
+use crate::keys::DEFAULT_QUEUE;
 use crate::manifest::{Document, ObjectField};
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// Field of a `PodGroup` of Kubernetes with its minimum.
 const NATIVE_MINIMUM: &str = "/spec/schedulingPolicy/gang/minCount";
+
+/// Start of the API versions of Kueue.
+const KUEUE_GROUP: &str = "kueue.x-k8s.io/";
 
 /// Objects of one namespace. Of several definitions of an object, the last one counts.
 #[derive(Debug, Default)]
@@ -19,6 +23,8 @@ pub struct NamespaceObjects {
     services: BTreeMap<String, ServiceManifest>,
     claims: BTreeMap<String, VolumeClaim>,
     groups: BTreeMap<(GangMode, String), GroupManifest>,
+    /// True if Kueue's `LocalQueue` for jobs without the label of a queue exists.
+    has_default_queue: bool,
     /// Pods with a container of etcd whose version is known.
     stores: Vec<StorePod>,
 }
@@ -85,9 +91,22 @@ impl NamespaceObjects {
                     self.groups.insert((mode, name.to_owned()), GroupManifest::read(document, spec));
                 }
             }
+            Some("LocalQueue") if api_version.starts_with(KUEUE_GROUP) => {
+                self.has_default_queue |= name == DEFAULT_QUEUE;
+            }
             Some("Pod") => self.stores.extend(StorePod::read(object)),
             _ => self.stores.extend(spec.get("template").and_then(StorePod::read)),
         }
+    }
+
+    /// Adds the `LocalQueue` for jobs without the label of a queue.
+    pub(crate) fn add_default_queue(&mut self) {
+        self.has_default_queue = true;
+    }
+
+    /// Returns true if Kueue labels jobs without the label of a queue with its default one.
+    pub(crate) fn has_default_queue(&self) -> bool {
+        self.has_default_queue
     }
 
     /// Returns the Service that `host`, as a pod of `namespace` resolves it, is the name of.

@@ -23,7 +23,7 @@ const MAX_NAMED: usize = 8;
 
 /// Kinds that [`ManifestContext`] collects, `TrainJob`, which uses runtimes, and the image of etcd, whose pods any kind may create. Documents that do not contain
 /// any of these strings can be skipped.
-pub const CONTEXT_KINDS: [&str; 14] = [
+pub const CONTEXT_KINDS: [&str; 15] = [
     "Namespace",
     "TrainingRuntime",
     "ClusterTrainingRuntime",
@@ -37,6 +37,7 @@ pub const CONTEXT_KINDS: [&str; 14] = [
     "DestinationRule",
     "PersistentVolumeClaim",
     "PodGroup",
+    "LocalQueue",
     "etcd",
 ];
 
@@ -182,6 +183,11 @@ impl ManifestContext {
     /// Adds a workload that exists in the cluster.
     pub fn add_live_workload(&mut self, key: WorkloadKey, workload: LiveWorkload) {
         self.live_workloads.insert(key, workload);
+    }
+
+    /// Adds Kueue's `LocalQueue` of `namespace` for jobs without the label of a queue.
+    pub fn add_default_queue(&mut self, namespace: String) {
+        self.objects.entry(namespace).or_default().add_default_queue();
     }
 
     /// Returns the workload of `key` if it exists in the cluster.

@@ -26,13 +26,17 @@ const MANAGED_AS_PODS: [(&str, &str); 3] = [("v1", "Pod"), ("apps/v1", "Deployme
 /// Maximum number of warnings about labels. More only repeat the same mistake.
 const MAX_WARNINGS: usize = 20;
 
+/// Condition on which Kueue gives a job without the label a queue.
+const UNLESS_DEFAULT: &str = "unless the namespace has a LocalQueue called default";
+
 /// Returns the warnings about `document`, of this `kind`: one for each label that resembles that of a queue, if the job has none, or else
-/// one if its pods, which `reports` contains, are left to Kueue, but it names no queue.
+/// one if its pods, which `reports` contains, are left to Kueue, but it names no queue, nor has its namespace a default one.
 pub(super) fn warnings(
     document: &Document,
     kind: &str,
     namespace: &str,
     reports: &[PodReport],
+    has_default_queue: bool,
     settings: &LintSettings,
 ) -> Vec<DocumentWarning> {
     let value = &document.value;
@@ -40,7 +44,8 @@ pub(super) fn warnings(
         return Vec::new();
     }
     let (integration, path) = (integration(value, kind), managed_path(kind));
-    let is_left = reports.iter().any(is_left_to_kueue);
+    let is_queued = has_default_queue && integration.is_some();
+    let is_left = reports.iter().any(is_left_to_kueue) && !is_queued;
     let subject = format!("{kind} {namespace}/{}", name_of(document));
     let warning = |field: &str, message: &str| {
         let message = format!("{subject}: {message}");
@@ -67,7 +72,11 @@ pub(super) fn warnings(
             (_, KUEUE_QUEUE) => "make it a label".to_owned(),
             _ => format!("use {KUEUE_QUEUE}"),
         };
-        let consequence = if is_left { ", so that Kueue does not manage the pods of gang mode kueue" } else { "" };
+        let consequence = if is_left {
+            format!(", so that Kueue does not manage the pods of gang mode kueue, {UNLESS_DEFAULT}")
+        } else {
+            String::new()
+        };
         let entry = map.trim_end_matches('s');
         let message = format!("{entry} {key} names no queue{consequence}: {fix}{enable}");
         warnings.push(warning(&format!("{path}.metadata.{map}[{key}]"), &message));
@@ -86,8 +95,8 @@ pub(super) fn warnings(
         }
     } else if warnings.is_empty() {
         let message = format!(
-            "gang mode kueue, but no queue: Kueue does not manage the pods, which start outside of every quota: set the label {KUEUE_QUEUE} in \
-             {path}.metadata.labels{enable}"
+            "gang mode kueue, but no queue: Kueue does not manage the pods, which start outside of every quota, {UNLESS_DEFAULT}: set the \
+             label {KUEUE_QUEUE} in {path}.metadata.labels{enable}"
         );
         warnings.push(warning(&format!("{path}.metadata.labels"), &message));
     }

@@ -1,6 +1,6 @@
-//! `--cluster`: the state of workloads that already exist, and of their `PodGroups`.
+//! `--cluster`: the state of workloads that already exist, and of their `PodGroups`, and the queues of those that name none.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use anstream::ColorChoice;
 use serde_json::Value;
@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::super::live::LiveCluster;
 use super::super::{print_note, stderr};
 use crate::manifest::Inputs;
-use trainmesh_core::gang::WorkloadKey;
+use trainmesh_core::config::Configuration;
 use trainmesh_core::gang::object::GroupApi;
+use trainmesh_core::gang::{GangMode, WorkloadKey};
+use trainmesh_core::keys;
 use trainmesh_core::preview::{LiveGroup, LiveWorkload, ManifestContext, PodReport};
 
 /// Maximum number of workloads that are read, one request each. Each of their pods costs another request for the dry run.
@@ -40,6 +42,26 @@ pub(super) fn read_workloads(live: &LiveCluster, inputs: &Inputs, namespace: &st
             }
         }
         read.insert(key);
+    }
+}
+
+/// Reads, in each of `namespaces` that selects the gang mode `kueue`, whether it has a `LocalQueue` for jobs that name none.
+pub(super) fn read_default_queues(
+    live: &LiveCluster,
+    configuration: &Configuration,
+    namespaces: &BTreeSet<String>,
+    context: &mut ManifestContext,
+) {
+    for namespace in namespaces {
+        let label = context.labels(namespace).get(keys::GANG).map(String::as_str);
+        if label.unwrap_or(configuration.gang.default.name()) != GangMode::Kueue.name() {
+            continue;
+        }
+        match live.has_default_queue(namespace) {
+            Ok(true) => context.add_default_queue(namespace.clone()),
+            Ok(false) => {}
+            Err(error) => return note(&format!("{error:#}")),
+        }
     }
 }
 

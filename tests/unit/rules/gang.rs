@@ -473,7 +473,7 @@ fn check_queued(mode: &str, message: &str) {
     let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
     let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
     let workload = WorkloadLookup::Read(&workload);
-    let creator = Creator { group: "kubeflow.org", kind: "PyTorchJob", queue: Some("gpu") };
+    let creator = Creator { group: "kubeflow.org", kind: "PyTorchJob", queue: Some("gpu"), has_default_queue: false };
     let gang = GangView { facts: None, namespace: "team-a", workload, creator: Some(creator), pin: None };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     let outcome =

@@ -142,9 +142,10 @@ spec:
         severity: Severity::Warning,
         title: "a job of gang mode kueue without a queue",
         why: "In gang mode kueue, trainmesh leaves the pods to Kueue, which manages only jobs with the label kueue.x-k8s.io/queue-name. \
-              Without it, the pods start outside of every quota and one by one, unless the namespace has a LocalQueue called \
-              default (LocalQueueDefaulting), or Kueue manages jobs without a queue. A misspelled label of a queue is reported in every \
-              mode. Kueue has no integration for some kinds.",
+              Without it, the pods start outside of every quota and one by one, unless the namespace has a LocalQueue called default, whose \
+              label Kueue 0.12 and newer adds, or Kueue manages jobs without a queue. There is no finding if the input contains this \
+              LocalQueue, or with `preview --cluster` the cluster. A misspelled label of a queue is reported in every mode. Kueue has no \
+              integration for some kinds.",
         fix: "label the job kueue.x-k8s.io/queue-name with the name of a LocalQueue, or select another gang mode",
         example: Example {
             given: "the namespace selects the gang mode `kueue`",

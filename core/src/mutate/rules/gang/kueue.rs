@@ -3,7 +3,7 @@
 
 use super::super::RuleDecision;
 use crate::gang::{Creator, kueue_integration};
-use crate::keys::KUEUE_QUEUE;
+use crate::keys::{DEFAULT_QUEUE, KUEUE_QUEUE};
 use crate::mutate::Reason;
 use crate::workload::PodIdentity;
 
@@ -17,7 +17,7 @@ pub(super) fn leave_queued() -> RuleDecision {
 }
 
 /// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job. `creator` is that of a job
-/// that has not been created yet: if it names a queue, Kueue can admit it.
+/// that has not been created yet: if it names a queue, or the namespace has a default one, Kueue can admit it.
 pub(super) fn decide(member: PodIdentity<'_>, creator: Option<Creator<'_>>) -> RuleDecision {
     let kind = member.kind;
     let decision = RuleDecision::skipped(Reason::GangLeftToKueue);
@@ -26,7 +26,8 @@ pub(super) fn decide(member: PodIdentity<'_>, creator: Option<Creator<'_>>) -> R
         let warning = format!("gang kueue: Kueue has no integration for {}", kind.kind);
         return decision.with_detail(format!("it has no integration for {}", kind.kind)).with_warning(warning);
     };
-    if let Some(queue) = creator.and_then(|creator| creator.queue) {
+    let default_queue = |creator: Creator<'_>| creator.has_default_queue.then_some(DEFAULT_QUEUE);
+    if let Some(queue) = creator.and_then(|creator| creator.queue.or_else(|| default_queue(creator))) {
         return decision.with_detail(format!("queue {queue}: Kueue needs its integration {integration}"));
     }
     // Without the manifest, the object that created the workload is unknown.
