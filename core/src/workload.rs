@@ -118,6 +118,17 @@ pub struct RolePod {
     pub notes: Vec<String>,
     /// Names of the roles that complete before the pods of this role are created.
     pub follows: Vec<String>,
+    /// Component of an `AppWrapper` that creates the pods.
+    pub component: Option<RoleComponent>,
+}
+
+/// Component of an `AppWrapper` that creates the pods of a role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleComponent {
+    /// Zero-based index of the component.
+    pub index: usize,
+    /// Name of the role in the component.
+    pub role: String,
 }
 
 /// Reason why the pods of a manifest cannot be rendered.

@@ -59,12 +59,12 @@ impl<'a> WorkloadManifest<'a> {
 
     /// Returns the kind of the workload.
     fn kind(&self) -> &'a str {
-        self.document.value.get("kind").and_then(Value::as_str).unwrap_or_default()
+        self.value().get("kind").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Returns the elastic policy of a `PyTorchJob`, from which the training-operator sets the number of nodes.
     fn elastic_policy(&self) -> Option<&'a Value> {
-        self.document.value.get("spec")?.get("elasticPolicy").filter(|policy| !policy.is_null())
+        self.value().get("spec")?.get("elasticPolicy").filter(|policy| !policy.is_null())
     }
 
     /// Returns true if the training-operator creates a `HorizontalPodAutoscaler`, which changes the number of workers: it
@@ -75,13 +75,7 @@ impl<'a> WorkloadManifest<'a> {
 
     /// Returns the field `name` of the scheduling policy of an operator of Kubeflow.
     fn scheduling_policy(&self, name: &str) -> Option<&'a Value> {
-        self.document
-            .value
-            .get("spec")?
-            .get("runPolicy")?
-            .get("schedulingPolicy")?
-            .get(name)
-            .filter(|value| !value.is_null())
+        self.value().get("spec")?.get("runPolicy")?.get("schedulingPolicy")?.get(name).filter(|value| !value.is_null())
     }
 }
 

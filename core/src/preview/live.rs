@@ -101,6 +101,7 @@ impl Preview {
             rule_positions: Vec::new(),
             namespace_findings: Vec::new(),
             labels_assumed: false,
+            component: None,
             lacks_queue: false,
             invalid: Vec::new(),
             lint: outcome.findings,

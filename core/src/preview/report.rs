@@ -16,7 +16,7 @@ use crate::finding::Finding;
 use crate::lint::{JobContext, is_of_findings};
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict, is_note};
-use crate::workload::{AssumedRuntime, RolePod};
+use crate::workload::{AssumedRuntime, RoleComponent, RolePod};
 
 /// Start of the warning of the rule `gang` about each pod of a workload without a queue of Kueue.
 const QUEUE_WARNING: &str = "gang kueue: ";
@@ -53,6 +53,9 @@ pub struct PodReport {
     /// True if the labels of the namespace are not known but assumed.
     #[serde(skip)]
     pub labels_assumed: bool,
+    /// Component of an `AppWrapper` that creates the pods.
+    #[serde(skip)]
+    pub component: Option<RoleComponent>,
     /// True if a warning about the workload reports that it names no queue of Kueue.
     #[serde(skip)]
     pub lacks_queue: bool,
@@ -156,6 +159,7 @@ impl PodReport {
             assumed_runtime: role.assumed_runtime,
             runtime: role.runtime,
             labels_assumed: false,
+            component: role.component,
             lacks_queue: false,
             changed: !outcome.patch.is_empty(),
             rules,

@@ -98,6 +98,7 @@ fn role(template: &Template<'_>, namespace: &str) -> RolePod {
         pod,
         notes: Vec::new(),
         follows: Vec::new(),
+        component: None,
     }
 }
 

@@ -37,7 +37,13 @@ fn line_of_pod(id: &str, example: &str) -> String {
 /// Returns the line with the first finding of check `id` in a manifest with the objects of its example.
 fn line_of_job(id: &str, example: &str) -> String {
     let text = format!("{example}{}", training_context(id));
-    let parts = text.split("---\n").map(|part| block_style(yaml::parse(part).unwrap()));
+    line_of_object(id, text.split("---\n").map(|part| yaml::parse(part).unwrap()).collect())
+        .unwrap_or_else(|| panic!("{id} finds nothing in:\n{text}"))
+}
+
+/// Returns the line with the first finding of check `id` in `objects`.
+fn line_of_object(id: &str, objects: Vec<Value>) -> Option<String> {
+    let parts = objects.into_iter().map(block_style);
     let parts: Vec<(Document, Vec<String>)> = parts.collect();
     let mut context = ManifestContext::new(None);
     for (document, _) in &parts {
@@ -54,10 +60,20 @@ fn line_of_job(id: &str, example: &str) -> String {
         let mut of_pods = of_pods.filter(|finding| finding.code == id).map(|finding| finding.line.unwrap());
         let of_job = || warnings.iter().find(|warning| warning.check == Some(id)).and_then(|warning| warning.line);
         if let Some(line) = of_pods.next().or_else(of_job) {
-            return lines[usize::try_from(line).unwrap() - 1].clone();
+            return Some(lines[usize::try_from(line).unwrap() - 1].clone());
         }
     }
-    panic!("{id} finds nothing in:\n{text}");
+    None
+}
+
+/// Returns an `AppWrapper` with the job of an example behind another component.
+fn wrapped(job: &Value) -> Value {
+    let board = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "board"}, "spec": {
+        "selector": {}, "template": {"spec": {"containers": [{"name": "board", "image": "i"}]}},
+    }});
+    json!({"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "metadata": {"name": "w"}, "spec": {
+        "components": [{"template": board}, {"template": job}],
+    }})
 }
 
 #[test]
@@ -70,6 +86,28 @@ fn findings_have_the_line_of_the_field_that_causes_them() {
     }
     let expected = LINES.map(|(id, line)| (id, line.to_owned()));
     assert_eq!(found, expected);
+}
+
+/// The checks of training jobs find the same in a component of an `AppWrapper`, whose own queue counts.
+#[test]
+fn findings_about_a_component_have_the_line_of_its_field() {
+    for check in checks().iter().filter(|check| check.id.is_training() && check.id.code() != "TR016") {
+        let (id, example) = (check.id.code(), check.example.wrong);
+        let text = format!("{example}{}", training_context(id));
+        let mut objects: Vec<Value> = text.split("---\n").map(|part| yaml::parse(part).unwrap()).collect();
+        let mut wrapper = wrapped(&objects[0]);
+        objects[0] = wrapper.clone();
+        let found = line_of_object(id, objects.clone());
+        // The controller of AppWrappers creates a failed job again, unless that is disabled.
+        let is_recreated = id == "TR002";
+        let expected = (!is_recreated).then(|| line_of_job(id, example));
+        assert_eq!(found, expected, "{id}");
+        if is_recreated {
+            wrapper["metadata"]["annotations"] = json!({"workload.codeflare.dev.appwrapper/retryLimit": "0"});
+            objects[0] = wrapper;
+            assert_eq!(line_of_object(id, objects), Some(line_of_job(id, example)));
+        }
+    }
 }
 
 /// The line that each check reports: that of the field, or of the closest field around one that is absent. FP050 has none in a

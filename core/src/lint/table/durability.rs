@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "checkpoints without a restart",
         why: "A job resumes from its checkpoints only if something starts its failed ranks again: a restart policy (OnFailure or \
-              ExitCode), retries of its Job, the failure policy of a JobSet, or a policy of a Volcano Job. The check applies to pods \
+              ExitCode), retries of its Job or AppWrapper, the failure policy of a JobSet, or a policy of a Volcano Job. The check applies to pods \
               that mount a volume for checkpoints, or have an option or a variable with their directory.",
         fix: "set restartPolicy: OnFailure or ExitCode, or allow retries",
         example: Example {

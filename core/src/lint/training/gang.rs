@@ -34,8 +34,8 @@ const MIN_RESOURCES: &str = "/spec/runPolicy/schedulingPolicy/minResources";
 /// TR010: the workers wait for a launcher that is created after them.
 pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    let is_late = workload.document.value.get("spec").and_then(|spec| json::text(spec, "launcherCreationPolicy"))
-        == Some(AFTER_WORKERS);
+    let is_late =
+        workload.value().get("spec").and_then(|spec| json::text(spec, "launcherCreationPolicy")) == Some(AFTER_WORKERS);
     let workers = workload.roles.iter().find(|role| role.name == WORKER);
     let Some((worker, workers)) = workers.and_then(|worker| Some((worker, worker.replicas?))) else { return };
     if !is_late || role.name != LAUNCHER {
@@ -70,8 +70,7 @@ pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut Find
     minimum_above_task(workload, role, findings);
     let Some(pods) = WorkloadManifest::pods(workload.roles.iter()) else { return };
     let is_first = workload.roles.first().is_some_and(|first| first.name == role.name);
-    let by_task =
-        || workload.document.value.get("spec")?.get("minAvailable").filter(|_| workload.kind() == VOLCANO_JOB);
+    let by_task = || workload.value().get("spec")?.get("minAvailable").filter(|_| workload.kind() == VOLCANO_JOB);
     let by_policy = workload.scheduling_policy("minAvailable").map(|minimum| (MIN_AVAILABLE, minimum));
     let own = by_policy.or_else(|| Some(("/spec/minAvailable", by_task()?)));
     let own = own.and_then(|(field, minimum)| Some((field, minimum.as_u64()?)));
@@ -96,7 +95,7 @@ fn minimum_above_task(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, find
     // Roles are the tasks in the order of the manifest, of which some have no name.
     let Some(index) = workload.roles.iter().position(|other| other.name == role.name) else { return };
     let field = format!("/spec/tasks/{index}/minAvailable");
-    let minimum = workload.document.value.pointer(&field).and_then(Value::as_u64);
+    let minimum = workload.value().pointer(&field).and_then(Value::as_u64);
     if let (Some(minimum), Some(pods)) = (minimum.filter(|_| workload.kind() == VOLCANO_JOB), role.replicas)
         && minimum > pods
     {
@@ -223,6 +222,6 @@ fn priority_class(pod: Pod<'_>) -> &str {
 
 /// Returns true if the manifest has a scheduling policy, so that its author expects a gang.
 fn has_policy(workload: &WorkloadManifest<'_>) -> bool {
-    let policy = workload.document.value.get("spec").and_then(|spec| spec.get("runPolicy")?.get("schedulingPolicy"));
+    let policy = workload.value().get("spec").and_then(|spec| spec.get("runPolicy")?.get("schedulingPolicy"));
     policy.and_then(Value::as_object).is_some_and(|policy| !policy.is_empty())
 }

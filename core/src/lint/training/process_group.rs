@@ -204,7 +204,7 @@ fn is_standalone(agent: &Agent<'_>) -> bool {
 
 /// Returns true if the workload is a pod or another part of a job, whose size it does not show.
 fn is_part_of_job(workload: &WorkloadManifest<'_>) -> bool {
-    let owner = Pod::new(&workload.document.value).controller();
+    let owner = Pod::new(workload.value()).controller();
     let is_created_by =
         |kind: Option<&str>| kind.is_none_or(|kind| owner.as_ref().is_some_and(|owner| owner.kind == kind));
     PARTS.iter().any(|(kind, creator)| workload.kind() == *kind && is_created_by(*creator))

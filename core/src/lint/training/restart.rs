@@ -17,7 +17,7 @@ const RESTART: &str = "Restart";
 /// TR002: nothing restarts a rank that fails, although the job writes checkpoints.
 pub(crate) fn never_restarted(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    if !role.is_rank() {
+    if !role.is_rank() || workload.is_recreated() {
         return;
     }
     let (Some(path), Some((field, reason))) = (role.checkpoints(), final_failure(workload, role)) else { return };
@@ -44,7 +44,7 @@ pub(crate) fn overridden_policy(context: &CheckContext<'_>, findings: &mut Findi
 /// Returns the setting by which the first failure of a rank fails the job, and its JSON pointer in the job unless it is the restart
 /// policy of the pod.
 fn final_failure(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<(Option<String>, String)> {
-    let spec = workload.document.value.get("spec")?;
+    let spec = workload.value().get("spec")?;
     let is_never = role.original.restart_policy() == RestartPolicy::Never;
     if let Some((pointer, replica)) = replica_spec(workload, role) {
         let policy = json::text(replica, "restartPolicy");
@@ -52,7 +52,7 @@ fn final_failure(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option
         return (is_never && policy != Some("ExitCode")).then(|| (field, "restartPolicy: Never".to_owned()));
     }
     let has_no_retries = |job: &Value| job.get("backoffLimit").and_then(Value::as_u64) == Some(0);
-    match (workload.kind(), json::text(&workload.document.value, "apiVersion")?) {
+    match (workload.kind(), json::text(workload.value(), "apiVersion")?) {
         ("Job", "batch/v1") => {
             has_no_retries(spec).then(|| (Some("/spec/backoffLimit".to_owned()), "backoffLimit: 0".to_owned()))
         }
@@ -78,8 +78,8 @@ fn final_failure(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option
 
 /// Returns the replica spec of `role` in a job of Kubeflow, with its JSON pointer.
 fn replica_spec<'a>(workload: &WorkloadManifest<'a>, role: &RolePods<'_>) -> Option<(String, &'a Value)> {
-    json::text(&workload.document.value, "apiVersion").filter(|version| version.starts_with(KUBEFLOW))?;
-    let spec = workload.document.value.get("spec")?.as_object()?;
+    json::text(workload.value(), "apiVersion").filter(|version| version.starts_with(KUBEFLOW))?;
+    let spec = workload.value().get("spec")?.as_object()?;
     let (key, specs) = spec.iter().find(|(key, _)| key.ends_with("ReplicaSpecs"))?;
     let mut roles = specs.as_object()?.iter();
     let (name, spec) = roles.find(|(name, _)| name.eq_ignore_ascii_case(role.name))?;

@@ -46,7 +46,7 @@ pub(crate) fn store_without_v2(context: &CheckContext<'_>, findings: &mut Findin
     let Some((workload, role)) = context.workload() else { return };
     for agent in role.agents() {
         let Some(message) = without_v2(workload, &agent) else { continue };
-        if workload.document.value.pointer(ELASTIC_BACKEND).is_some() {
+        if workload.value().pointer(ELASTIC_BACKEND).is_some() {
             findings.push_at(Severity::Error, workload.field(ELASTIC_BACKEND), message);
         } else {
             findings.push(agent.field(ENDPOINT), message);

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::find;
 use crate::workload::template::Field;
 use crate::workload::{
-    Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind, generic, misnamed,
+    Fidelity, GangTraits, Manifest, RenderError, RoleComponent, RolePod, SOLE_ROLE, WorkloadKind, generic, misnamed,
 };
 
 /// An `AppWrapper`. Its pods are identified as part of the workloads in it, each of which is a gang of its own.
@@ -34,8 +34,9 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 /// Label of the components and their pod templates with the name of the `AppWrapper`.
 const LABEL: &str = "workload.codeflare.dev/appwrapper";
 
-/// The roles of a component and its name.
+/// The roles of a component, its index and its name.
 struct Component {
+    index: usize,
     name: String,
     roles: Vec<RolePod>,
 }
@@ -50,10 +51,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     };
     let spec = root.get("spec");
     let mut components = Vec::new();
-    for component in spec.get("components").required_items()? {
-        let component = component_roles(&component, manifest, name)?;
-        if !component.roles.is_empty() {
-            components.push(component);
+    for (index, component) in spec.get("components").required_items()?.iter().enumerate() {
+        let (component_name, roles) = component_roles(component, manifest, name)?;
+        if !roles.is_empty() {
+            components.push(Component { index, name: component_name, roles });
         }
     }
     let is_suspended = spec.get("suspend").is_true()?;
@@ -61,6 +62,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let mut roles = Vec::new();
     for component in components {
         for mut role in component.roles {
+            role.component = Some(RoleComponent { index: component.index, role: role.name.clone() });
             if has_several {
                 role.name = role_name(&component.name, &role.name);
             }
@@ -103,7 +105,12 @@ fn role_name(component: &str, role: &str) -> String {
     if role == SOLE_ROLE { component.to_owned() } else { format!("{component}/{role}") }
 }
 
-fn component_roles(component: &Field<'_>, manifest: &Manifest<'_>, name: &str) -> Result<Component, RenderError> {
+/// Returns the name of a component and its roles.
+fn component_roles(
+    component: &Field<'_>,
+    manifest: &Manifest<'_>,
+    name: &str,
+) -> Result<(String, Vec<RolePod>), RenderError> {
     let template = component.get("template");
     let mut object = Value::Object(template.required_object()?.clone());
     let (api_version, kind) = (template.get("apiVersion").required_text()?, template.get("kind").required_text()?);
@@ -126,5 +133,5 @@ fn component_roles(component: &Field<'_>, manifest: &Manifest<'_>, name: &str) -
             None => generic::roles(&manifest),
         },
     };
-    Ok(Component { name: own_name.unwrap_or(kind).to_owned(), roles })
+    Ok((own_name.unwrap_or(kind).to_owned(), roles))
 }

@@ -20,6 +20,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
             pod,
             notes: Vec::new(),
             follows: Vec::new(),
+            component: None,
         }])
     },
     identify: |_| None,

@@ -122,6 +122,7 @@ impl Draft {
             pod,
             notes: self.notes,
             follows: Vec::new(),
+            component: None,
         }
     }
 }
