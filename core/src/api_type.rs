@@ -22,11 +22,14 @@ pub(crate) trait Observer<'de> {
     /// is decoded instead.
     fn object(&self, name: &'static str, known: &'static [&'static str], object: &'de Map<String, Value>) -> bool;
 
+    /// Returns true if a field or item is left out.
+    fn skips(&self, step: Step<'de>) -> bool;
+
     /// Called before a field or item is decoded.
     fn enter(&self, step: Step<'de>);
 
-    /// Called after it was decoded.
-    fn leave(&self);
+    /// Called after it was decoded, or had a wrong type.
+    fn leave(&self, is_valid: bool);
 }
 
 #[derive(Clone, Copy)]
@@ -92,8 +95,12 @@ impl<'de> Mode<'de, '_> {
         let Self::Observed(observer) = self else { return seed.deserialize(Decoder { value, mode: self }) };
         observer.enter(step);
         let decoded = seed.deserialize(Decoder { value, mode: self });
-        observer.leave();
+        observer.leave(decoded.is_ok());
         decoded
+    }
+
+    fn skips(self, step: Step<'de>) -> bool {
+        if let Self::Observed(observer) = self { observer.skips(step) } else { false }
     }
 }
 
@@ -155,8 +162,11 @@ impl<'de> SeqAccess<'de> for Items<'de, '_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        let Some((index, item)) = self.items.next() else { return Ok(None) };
-        self.mode.decode(Step::Index(index), item, seed).map(Some)
+        let mode = self.mode;
+        let Some((index, item)) = self.items.find(|(index, _)| !mode.skips(Step::Index(*index))) else {
+            return Ok(None);
+        };
+        mode.decode(Step::Index(index), item, seed).map(Some)
     }
 }
 
@@ -164,7 +174,11 @@ impl<'de> MapAccess<'de> for Fields<'de, '_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let is_included = |name: &str| if let Mode::Fields(is_included) = self.mode { is_included(name) } else { true };
+        let mode = self.mode;
+        let is_included = |name: &'de str| match mode {
+            Mode::Fields(is_included) => is_included(name),
+            mode => !mode.skips(Step::Key(name)),
+        };
         let Some((name, value)) = self.entries.find(|(name, _)| is_included(name)) else { return Ok(None) };
         self.current = Some((name, value));
         seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)

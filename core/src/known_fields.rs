@@ -76,10 +76,16 @@ struct Search<'de> {
 struct State<'de> {
     path: Vec<Step<'de>>,
     found: Vec<Found<'de>>,
+    /// Value that does not decode, if there is one.
+    mistyped: Option<Vec<Step<'de>>>,
+    /// Values that are left out, because they do not decode.
+    skipped: Vec<Vec<Step<'de>>>,
 }
 
 /// Maximum number of problems. More only repeat the same mistake.
 pub(crate) const MAX_FOUND: usize = 20;
+/// Maximum number of values of a wrong type that are left out. Each costs another search.
+const MAX_SKIPPED: usize = 20;
 /// Maximum length of a name or value that a message quotes, in bytes: longer than any of the API.
 const MAX_QUOTED: usize = 63;
 
@@ -186,8 +192,8 @@ const VALUES: [(&str, &str, &[&str]); 56] = [
     ("DaemonSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
 ];
 
-/// Decodes `value` as a `T`, and returns the unknown fields and values with their paths. A value of a wrong type ends the
-/// search.
+/// Decodes `value` as a `T`, and returns the unknown fields and values with their paths. A value of a wrong type ends the decoding, which
+/// is repeated without it, because the others may have problems, too.
 pub(crate) fn unknown_fields<T: DeserializeOwned>(value: &Value) -> Vec<Found<'_>> {
     search::<T>(value, None)
 }
@@ -202,8 +208,7 @@ pub(crate) fn unknown_fields_except<'a, T: DeserializeOwned>(
 
 fn search<'a, T: DeserializeOwned>(value: &'a Value, excluded: Option<&'static str>) -> Vec<Found<'a>> {
     let search = Search { excluded, state: RefCell::default() };
-    // An error only means that the search has ended.
-    let _ = T::deserialize(Decoder::observed(value, &search));
+    while T::deserialize(Decoder::observed(value, &search)).is_err() && search.state.borrow_mut().skip_mistyped() {}
     search.state.into_inner().found
 }
 
@@ -217,9 +222,13 @@ impl<'de> Observer<'de> for FieldNames {
         true
     }
 
+    fn skips(&self, _: Step<'de>) -> bool {
+        false
+    }
+
     fn enter(&self, _: Step<'de>) {}
 
-    fn leave(&self) {}
+    fn leave(&self, _: bool) {}
 }
 
 /// Returns the names of the fields of the type `T`.
@@ -239,12 +248,22 @@ impl<'de> Observer<'de> for Search<'de> {
         is_checked
     }
 
+    fn skips(&self, step: Step<'de>) -> bool {
+        let State { path, skipped, .. } = &*self.state.borrow();
+        skipped.iter().any(|skipped| skipped.split_last() == Some((&step, path)))
+    }
+
     fn enter(&self, step: Step<'de>) {
         self.state.borrow_mut().path.push(step);
     }
 
-    fn leave(&self) {
-        self.state.borrow_mut().path.pop();
+    fn leave(&self, is_valid: bool) {
+        let State { path, mistyped, .. } = &mut *self.state.borrow_mut();
+        // The objects around the value do not decode either.
+        if !is_valid {
+            mistyped.get_or_insert_with(|| path.clone());
+        }
+        path.pop();
     }
 }
 
@@ -269,9 +288,19 @@ impl<'de> State<'de> {
     }
 
     fn add(&mut self, key: &'de str, problem: Problem<'de>) {
-        if self.found.len() < MAX_FOUND {
-            self.found.push(([self.path.as_slice(), &[Step::Key(key)]].concat(), problem));
+        let found = ([self.path.as_slice(), &[Step::Key(key)]].concat(), problem);
+        // Each search finds those of the previous one.
+        if self.found.len() < MAX_FOUND && !self.found.contains(&found) {
+            self.found.push(found);
         }
+    }
+
+    /// Leaves out the value that does not decode. Returns false if there is none, or too many have been left out.
+    fn skip_mistyped(&mut self) -> bool {
+        let mistyped = self.mistyped.take().filter(|_| self.skipped.len() < MAX_SKIPPED);
+        let is_skipped = mistyped.is_some();
+        self.skipped.extend(mistyped);
+        is_skipped
     }
 }
 

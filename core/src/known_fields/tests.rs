@@ -35,10 +35,27 @@ fn path_text(path: &[Step<'_>]) -> String {
 #[case::no_blank_after_the_colon(json!({"spec": {"containers": [{"env": [{"name:A": null}]}]}}), &[".spec.containers[0].env[0].name:A"])]
 #[case::null(json!({"spec": {"creationTimestamp": null}}), &[])]
 #[case::names_with_dots(json!({"spec": {"a.b/c": 1}}), &[".spec[a.b/c]"])]
-#[case::wrong_type_ends_the_search(json!({"spec": {"containers": 5}, "statuss": {}}), &[".statuss"])]
+#[case::wrong_type(
+    json!({"spec": {"containers": 5, "tolerations": [{"efect": "x"}]}, "statuss": {}}),
+    &[".statuss", ".spec.tolerations[0].efect"]
+)]
+#[case::wrong_type_of_an_item(
+    json!({"spec": {"containers": [{"a": 1}, 5, {"name": 5, "imgae": "i", "env": [{"value": 1}]}], "restartPolicy": "Nevr"}}),
+    &[".spec.restartPolicy", ".spec.containers[0].a", ".spec.containers[2].imgae"]
+)]
 #[case::no_object(json!([5]), &[])]
 fn unknown_fields_and_values_have_their_paths(#[case] pod: Value, #[case] expected: &[&str]) {
     assert_eq!(paths(&pod), expected);
+}
+
+/// The last field of a pod is found after as many values of a wrong type as are left out.
+#[rstest]
+#[case::most(MAX_SKIPPED, 1)]
+#[case::more(MAX_SKIPPED + 1, 0)]
+fn values_of_wrong_types_are_limited(#[case] count: usize, #[case] found: usize) {
+    let containers: Vec<Value> = (0..count).map(|_| json!({"name": 5})).collect();
+    let tolerations = json!([{"efect": "x"}]);
+    assert_eq!(paths(&json!({"spec": {"containers": containers, "tolerations": tolerations}})).len(), found);
 }
 
 #[test]
