@@ -210,7 +210,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     "",
     0,
     &["fabric (TooFewAccelerators)"],
-    "note: gke-rdma-gib-a3u is not applied: the fabric profile requires more accelerators: at least 8"
+    "note: not applied: the fabric profile requires more accelerators: gke-rdma-gib-a3u: at least 8"
 )]
 #[case::machine(&["fabric", "render", "eks-efa", "--machine", "p5.48xlarge"], "", 0, &["applied FabricAdded"], "")]
 fn commands(

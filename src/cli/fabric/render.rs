@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut not_applied = None;
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {
         is_refused = reports.iter().flat_map(|report| &report.rules).any(|rule| rule.outcome == Verdict::Refused);
-        not_applied = skipped_profile(name, &reports);
+        not_applied = skipped_profile(&reports);
         // The pod has no manifest.
         for report in &mut reports {
             report.line = None;
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     printer.sink().finish(&Closing::default())?;
     if let Some(message) = not_applied {
-        print_note(&mut stderr(ColorChoice::Auto), format_args!("{name} is not applied: {message}"));
+        print_note(&mut stderr(ColorChoice::Auto), format_args!("not applied: {message}"));
     }
     if let Some(machines) = machine_hint {
         let stderr = &mut stderr(ColorChoice::Auto);
@@ -87,11 +87,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     Ok(if is_refused { Status::Findings } else { Status::Success })
 }
 
-/// Returns the message of the rule `fabric`, without the name of the profile, if it neither applies the profile nor refuses it.
-fn skipped_profile(name: &str, reports: &[PodReport]) -> Option<String> {
+/// Returns the message of the rule `fabric`, if it neither applies the profile nor refuses it.
+fn skipped_profile(reports: &[PodReport]) -> Option<String> {
     let mut rules = reports.iter().flat_map(|report| &report.rules);
     let fabric = rules.find(|rule| rule.rule == RuleId::Fabric)?;
-    (fabric.outcome == Verdict::Skipped).then(|| fabric.message.replacen(&format!(": {name}: "), ": ", 1))
+    (fabric.outcome == Verdict::Skipped).then(|| fabric.message.clone())
 }
 
 /// Namespace of the generated pod.
