@@ -94,7 +94,7 @@ pub(crate) const OPEN_ENDS: [char; 2] = ['-', '['];
 
 /// Fields with few values, by type and field: those of Kubernetes 1.36, which include those of all older versions. A value with
 /// one of [`OPEN_ENDS`] is the start of a value.
-const VALUES: [(&str, &str, &[&str]); 56] = [
+const VALUES: [(&str, &str, &[&str]); 63] = [
     ("PodSpec", "restartPolicy", &["Always", "OnFailure", "Never"]),
     ("PodSpec", "dnsPolicy", &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]),
     ("PodOS", "name", &["linux", "windows"]),
@@ -128,6 +128,7 @@ const VALUES: [(&str, &str, &[&str]); 56] = [
     ("VolumeMount", "mountPropagation", &["None", "HostToContainer", "Bidirectional"]),
     ("VolumeMount", "recursiveReadOnly", &["Disabled", "IfPossible", "Enabled"]),
     ("HTTPGetAction", "scheme", &["HTTP", "HTTPS"]),
+    ("ContainerResizePolicy", "resourceName", &["cpu", "memory"]),
     ("ContainerResizePolicy", "restartPolicy", &["NotRequired", "RestartContainer"]),
     ("ContainerRestartRule", "action", &["Restart", "RestartAllContainers"]),
     ("ContainerRestartRuleOnExitCodes", "operator", &["In", "NotIn"]),
@@ -187,9 +188,15 @@ const VALUES: [(&str, &str, &[&str]); 56] = [
     ("ServiceSpec", "sessionAffinity", &["ClientIP", "None"]),
     ("ServiceSpec", "ipFamilyPolicy", &["SingleStack", "PreferDualStack", "RequireDualStack"]),
     ("ServiceSpec", "ipFamilies", &["IPv4", "IPv6"]),
+    ("ServiceSpec", "trafficDistribution", &["PreferClose", "PreferSameZone", "PreferSameNode"]),
     ("ServiceSpec", "type", &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]),
     ("ServicePort", "protocol", &["TCP", "UDP", "SCTP"]),
     ("DaemonSetUpdateStrategy", "type", &["OnDelete", "RollingUpdate"]),
+    ("DeviceRequest", "allocationMode", &["ExactCount", "All"]),
+    ("ExactDeviceRequest", "allocationMode", &["ExactCount", "All"]),
+    ("DeviceSubRequest", "allocationMode", &["ExactCount", "All"]),
+    ("DeviceToleration", "operator", &["Exists", "Equal"]),
+    ("DeviceToleration", "effect", &["NoSchedule", "NoExecute", "None"]),
 ];
 
 /// Decodes `value` as a `T`, and returns the unknown fields and values with their paths. A value of a wrong type ends the decoding, which

@@ -71,7 +71,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
-    "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: expected NonIndexed or Indexed"
+    "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"
 )]
 #[case::operators_field_of_a_component(
     "preview -f - --fail-on unknown", &wrapper("{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolcy: {}, pytorchReplicaSpecs: {Worker: {TEMPLATE}}}}"), 1, &[],
@@ -142,6 +142,35 @@ fn train_job(changes: &str) -> String {
 #[case::workload_field(
     "preview -f - --fail-on warning", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
     "FP049: Job default/a: spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::access_mode(
+    "lint -f -", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  accessModes: [ReadWriteMny]\n", 1, &[],
+    "document 1, line 5: FP049 E: PersistentVolumeClaim default/data: spec.accessModes: the apiserver rejects accessModes=ReadWriteMny: did you mean \
+     ReadWriteMany?"
+)]
+#[case::allocation_mode(
+    "lint -f -", &claim_template("v1", "exactly: {deviceClassName: a, allocationMode: Exact}"), 1, &[],
+    "requests[0].exactly.allocationMode: the apiserver rejects allocationMode=Exact: did you mean ExactCount?"
+)]
+#[case::last_part_of_a_value(
+    "lint -f -", &job("").replace("image: i", "image: i, env: [{name: A, valueFrom: {fieldRef: {fieldPath: podIP}}}]"), 1,
+    &["FP049 E the apiserver rejects fieldPath=podIP: did you mean status.podIP?"], ""
+)]
+#[case::start_of_several_values(
+    "lint -f -", &job("").replace("image: i", "image: i, env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec}}}]"), 1,
+    &["FP049 E the apiserver rejects fieldPath=spec: expected metadata.name, "], ""
+)]
+#[case::reason_of_a_job_set(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "failurePolicy: {rules: [{action: FailJobSet, onJobFailureReasons: [PodFailurPolicy]}]}, replicatedJobs: [{name: w, template: {spec: {TEMPLATE}}}]"), 1, &[],
+    "spec.failurePolicy.rules[0].onJobFailureReasons: unknown value PodFailurPolicy: did you mean PodFailurePolicy?"
+)]
+#[case::upgrade_strategy_of_ray(
+    "lint -f - --fail-on W", &operator("RayCluster", "ray.io/v1", "headGroupSpec: {serviceType: ClusterIp, TEMPLATE}, upgradeStrategy: {type: Recreat}"), 1, &[],
+    "spec.upgradeStrategy.type: unknown value Recreat: did you mean Recreate?"
+)]
+#[case::field_behind_a_wrong_type(
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  clusterIPs: None\n  ipFamilyPolcy: SingleStack\n  sessionAffinityConfig: {clientIp: {}}\n", 1, &[],
+    "spec.sessionAffinityConfig.clientIp has no effect: SessionAffinityConfig has no field clientIp: did you mean clientIP?"
 )]
 #[case::field_of_a_claim(
     "preview -f - --fail-on unknown", &claim_template("v1", "exactly: {deviceClassName: a, cuont: 8}"), 1, &[],

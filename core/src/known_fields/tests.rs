@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::resource::{v1, v1beta1};
 use rstest::rstest;
 use serde_json::json;
 
@@ -91,7 +92,7 @@ fn add_values<T: DeserializeOwned>(object: &Value, found: &mut BTreeSet<(&'stati
 fn each_field_with_few_values_exists() {
     let container = json!({
         "imagePullPolicy": "x", "restartPolicy": "x", "terminationMessagePolicy": "x", "ports": [{"containerPort": 1, "protocol": "x"}],
-        "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "x"}], "livenessProbe": {"httpGet": {"port": 1, "scheme": "x"}},
+        "resizePolicy": [{"resourceName": "x", "restartPolicy": "x"}], "livenessProbe": {"httpGet": {"port": 1, "scheme": "x"}},
         "restartPolicyRules": [{"action": "x", "exitCodes": {"operator": "x"}}],
         "volumeMounts": [{"mountPath": "/a", "name": "a", "mountPropagation": "x", "recursiveReadOnly": "x"}],
         "securityContext": {"procMount": "x", "seccompProfile": {"type": "x"}, "appArmorProfile": {"type": "x"}},
@@ -134,9 +135,13 @@ fn each_field_with_few_values_exists() {
     add_values::<StatefulSet>(&json!({"spec": set}), &mut found);
     let service = json!({
         "type": "x", "externalTrafficPolicy": "x", "internalTrafficPolicy": "x", "sessionAffinity": "x", "ipFamilyPolicy": "x",
-        "ipFamilies": ["x"], "ports": [{"port": 1, "protocol": "x"}]
+        "trafficDistribution": "x", "ipFamilies": ["x"], "ports": [{"port": 1, "protocol": "x"}]
     });
     add_values::<Service>(&json!({"spec": service}), &mut found);
+    let device = json!({"allocationMode": "x", "tolerations": [{"operator": "x", "effect": "x"}]});
+    let requests = json!([{"exactly": device, "firstAvailable": [device]}]);
+    add_values::<v1::ResourceClaim>(&json!({"spec": {"devices": {"requests": requests}}}), &mut found);
+    add_values::<v1beta1::ResourceClaim>(&json!({"spec": {"devices": {"requests": [device]}}}), &mut found);
     let listed: BTreeSet<(&str, &str)> = VALUES.iter().map(|(owner, name, _)| (*owner, *name)).collect();
     assert_eq!(found, listed);
 }

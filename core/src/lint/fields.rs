@@ -18,6 +18,9 @@ use crate::step::Step;
 /// Types and fields whose values the apiserver accepts: the pod is created, and never starts.
 const CHECKED_ON_NODES: [(&str, &str); 1] = [("EmptyDirVolumeSource", "medium")];
 
+/// Minimum length in bytes of the part of a value that suggests the whole: of shorter ones, another value is as likely.
+const MIN_COMPLETED: usize = 3;
+
 /// FP049: an unknown field or value, or a value of the wrong type.
 pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for (field, severity, problem) in context.input.invalid {
@@ -74,5 +77,17 @@ fn suggestion(value: &str, known: &[&str]) -> String {
     // The starts of values are no values.
     let known: Vec<&str> = known.iter().copied().filter(|value| !value.ends_with(OPEN_ENDS)).collect();
     let known = known.as_slice();
-    nearest(value, known).map_or_else(|| format!("expected {}", one_of(known)), |near| format!("did you mean {near}?"))
+    let meant = nearest(value, known).or_else(|| completion(value, known));
+    meant.map_or_else(|| format!("expected {}", one_of(known)), |meant| format!("did you mean {meant}?"))
+}
+
+/// Returns the only value in `known` that starts with `value`, or ends with it as the last part of a path, ignoring case.
+fn completion<'n>(value: &str, known: &[&'n str]) -> Option<&'n str> {
+    let value = value.to_lowercase();
+    let is_completion = |known: &&&str| {
+        let known = known.to_lowercase();
+        known.starts_with(&value) || known.rsplit_once('.').is_some_and(|(_, last)| last == value)
+    };
+    let mut found = known.iter().filter(is_completion);
+    found.next().filter(|_| found.next().is_none() && value.len() >= MIN_COMPLETED).copied()
 }

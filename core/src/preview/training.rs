@@ -20,7 +20,7 @@ impl Preview {
         let (namespace, objects) = (namespace.clone(), self.context.objects(namespace));
         let components: BTreeSet<Option<usize>> = reports.iter().map(component).collect();
         for index in components {
-            let members = || reports.iter().filter(|report| component(report) == index);
+            let members = || reports.iter().filter(move |report| component(report) == index);
             let roles: Vec<RolePods<'_>> = members().map(role_pods).collect();
             let pointer = index.map(|index| format!("/spec/components/{index}/template")).unwrap_or_default();
             let own = index.and_then(|_| self.component_gang(document, &namespace, &roles));

@@ -1,9 +1,9 @@
 //! Fields of a workload, outside the specifications of its pods, that the apiserver drops, and values that it rejects; also those of
-//! Services, resource claims and objects of Istio, which checks read. Those of the pods are reported by FP049 for each pod.
+//! Services, claims and objects of Istio, which checks read. Those of the pods are reported by FP049 for each pod.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{ReplicationController, Service};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, ReplicationController, Service};
 use k8s_openapi::api::resource::{v1, v1beta1, v1beta2};
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ fn describe(found: &[Found<'_>]) -> Vec<PathProblem> {
     messages.collect()
 }
 
-/// Returns the search for unknown fields of a kind of Kubernetes that creates pods from templates, or leads to pods.
+/// Returns the search for unknown fields of a kind of Kubernetes that creates pods from templates, or that pods use.
 fn search_of(api_version: &str, kind: &str) -> Option<Search> {
     Some(match (api_version, kind) {
         ("batch/v1", "Job") => unknown_fields_except::<Job>,
@@ -105,6 +105,7 @@ fn search_of(api_version: &str, kind: &str) -> Option<Search> {
         ("apps/v1", "DaemonSet") => unknown_fields_except::<DaemonSet>,
         ("v1", "ReplicationController") => unknown_fields_except::<ReplicationController>,
         ("v1", "Service") => unknown_fields_except::<Service>,
+        ("v1", "PersistentVolumeClaim") => unknown_fields_except::<PersistentVolumeClaim>,
         ("resource.k8s.io/v1", "ResourceClaim") => unknown_fields_except::<v1::ResourceClaim>,
         ("resource.k8s.io/v1", "ResourceClaimTemplate") => unknown_fields_except::<v1::ResourceClaimTemplate>,
         ("resource.k8s.io/v1beta2", "ResourceClaim") => unknown_fields_except::<v1beta2::ResourceClaim>,

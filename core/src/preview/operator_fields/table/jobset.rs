@@ -19,19 +19,25 @@ static SUCCESS_POLICY: Fields = Fields {
     names: &["operator", "targetReplicatedJobs"],
     nested: &[("operator", Shape::OneOf(&["All", "Any"]))],
 };
+/// Reasons why a Job fails (`pkg/webhooks/jobset_webhook.go`).
+const REASONS: &[&str] =
+    &["BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"];
 static FAILURE_POLICY_RULE: Fields = Fields {
     owner: "FailurePolicyRule",
     names: &["name", "action", "onJobFailureReasons", "onJobFailureMessagePatterns", "targetReplicatedJobs"],
-    nested: &[(
-        "action",
-        Shape::OneOf(&[
-            "FailJobSet",
-            "RestartJobSet",
-            "RestartJobSetAndIgnoreMaxRestarts",
-            "RestartJob",
-            "RestartJobAndIgnoreMaxRestarts",
-        ]),
-    )],
+    nested: &[
+        (
+            "action",
+            Shape::OneOf(&[
+                "FailJobSet",
+                "RestartJobSet",
+                "RestartJobSetAndIgnoreMaxRestarts",
+                "RestartJob",
+                "RestartJobAndIgnoreMaxRestarts",
+            ]),
+        ),
+        ("onJobFailureReasons", Shape::SomeOf(REASONS)),
+    ],
 };
 static FAILURE_POLICY: Fields = Fields {
     owner: "FailurePolicy",

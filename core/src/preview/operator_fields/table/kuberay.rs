@@ -6,7 +6,7 @@ use super::TEMPLATE;
 static HEAD_GROUP: Fields = Fields {
     owner: "HeadGroupSpec",
     names: &["template", "headService", "enableIngress", "rayStartParams", "serviceType", "labels", "resources"],
-    nested: &[TEMPLATE],
+    nested: &[TEMPLATE, ("serviceType", Shape::OneOf(&["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]))],
 };
 static WORKER_GROUP: Fields = Fields {
     owner: "WorkerGroupSpec",
@@ -40,7 +40,15 @@ static AUTOSCALER: Fields = Fields {
         "envFrom",
         "volumeMounts",
     ],
-    nested: &[("upscalingMode", Shape::OneOf(&["Default", "Aggressive", "Conservative"]))],
+    nested: &[
+        ("upscalingMode", Shape::OneOf(&["Default", "Aggressive", "Conservative"])),
+        ("imagePullPolicy", Shape::OneOf(&["Always", "IfNotPresent", "Never"])),
+    ],
+};
+static UPGRADE_STRATEGY: Fields = Fields {
+    owner: "RayClusterUpgradeStrategy",
+    names: &["type"],
+    nested: &[("type", Shape::OneOf(&["Recreate", "None"]))],
 };
 static SUBMITTER: Fields = Fields { owner: "SubmitterConfig", names: &["backoffLimit"], nested: &[] };
 pub(super) static RAY_CLUSTER: Fields = Fields {
@@ -62,6 +70,7 @@ pub(super) static RAY_CLUSTER: Fields = Fields {
         ("headGroupSpec", Shape::Object(&HEAD_GROUP)),
         ("workerGroupSpecs", Shape::List(&WORKER_GROUP)),
         ("autoscalerOptions", Shape::Object(&AUTOSCALER)),
+        ("upgradeStrategy", Shape::Object(&UPGRADE_STRATEGY)),
     ],
 };
 pub(super) static RAY_JOB: Fields = Fields {
