@@ -195,7 +195,11 @@ spec:
     "captured inbound: 8000, 8265, 9090, 10001"
 )]
 #[case::declared("ports: [{name: dashboard, containerPort: 8266}]", "", "captured inbound: 8080, 8266")]
-#[case::declared_gcs("ports: [{name: gcs-server, containerPort: 6379}]", "", "captured inbound: 8080")]
+#[case::declared_gcs(
+    "ports: [{name: gcs-server, containerPort: 6379}]",
+    "",
+    "captured inbound: 8080; left out, as ports of the job: 6379"
+)]
 #[case::excluded("", "traffic.sidecar.istio.io/excludeInboundPorts: '8000,10001'", "captured inbound: 8080, 8265")]
 #[case::listed_by_the_user("", "traffic.sidecar.istio.io/includeInboundPorts: '8265'", "captured inbound: 8265")]
 fn the_ports_of_the_head_of_ray_stay_captured(#[case] ports: &str, #[case] annotations: &str, #[case] expected: &str) {

@@ -334,10 +334,18 @@ fn a_launcher_is_part_of_the_job(#[case] role: &str) {
 }
 
 #[rstest]
-#[case::a_port(rank(json!({})), "captured inbound: 8080")]
+#[case::a_port(rank(json!({})), "captured inbound: 8080; left out, as ports of the job: 29500")]
 #[case::no_port(rank_without_ports(json!({})), "no inbound port is captured")]
-#[case::many_ports(annotated(MESH_PORTS, "1,2,3,4,5,6,7,8,9"), "captured inbound: 1, 2, 3, 4, 5, 6, 7, 8 and 2 more")]
-fn the_message_names_the_captured_ports(#[case] pod: Value, #[case] expected: &str) {
+#[case::no_other_port(
+    annotated(EXCLUDED_PORTS, "8080"),
+    "no inbound port is captured; left out, as ports of the job: 29500"
+)]
+#[case::many_ports(
+    annotated(MESH_PORTS, "1,2,3,4,5,6,7,8,9"),
+    "captured inbound: 1, 2, 3, 4, 5, 6, 7, 8 and 2 more; left out, as ports of the job: 29500"
+)]
+#[case::listed_by_the_user(annotated(INBOUND, "9000"), "captured inbound: 9000")]
+fn the_message_names_the_ports(#[case] pod: Value, #[case] expected: &str) {
     let outcome = direct().run(&pod);
     let rule = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshTraffic).unwrap();
     assert_eq!(rule.message, format!("connections between the pods of the job bypass istio-proxy: {expected}"));

@@ -22,6 +22,8 @@ const MAX_NAMED: usize = 8;
 /// Inbound ports that Envoy captures.
 pub(super) struct Inbound {
     ports: Vec<u16>,
+    /// Declared ports that are left out, because the pods of the job communicate on them.
+    left_out: Vec<u16>,
     /// True if the user's annotation lists them.
     is_kept: bool,
 }
@@ -49,6 +51,7 @@ pub(super) fn captured(
     capture: &CaptureAnnotations<'_>,
 ) -> Result<Inbound, Refusal> {
     let member_ports = workload::member_ports(pod, member);
+    let is_of_job = |port: &u16| member_ports.binary_search(port).is_ok();
     let of_job = |key: &str, port: u16| {
         let problem = format!("{} captures port {port} of the job: remove it", short(key));
         Refusal::of_annotation(Reason::MemberPortCaptured, key, problem)
@@ -59,28 +62,30 @@ pub(super) fn captured(
                 format!("{} captures every port: list ports, or remove it", short(keys::INCLUDE_INBOUND_PORTS));
             Err(Refusal::of_annotation(Reason::MemberPortCaptured, keys::INCLUDE_INBOUND_PORTS, problem))
         }
-        Some(Selection::Only(ports)) => match ports.iter().find(|port| member_ports.contains(port)) {
+        Some(Selection::Only(ports)) => match ports.iter().find(|port| is_of_job(port)) {
             Some(port) => Err(of_job(keys::INCLUDE_INBOUND_PORTS, *port)),
-            None => Ok(Inbound { ports: ports.clone(), is_kept: true }),
+            None => Ok(Inbound { ports: ports.clone(), left_out: Vec::new(), is_kept: true }),
         },
         None => {
             let requested = mesh_ports(pod)?;
-            if let Some(port) = requested.iter().find(|port| member_ports.contains(port)) {
+            if let Some(port) = requested.iter().find(|port| is_of_job(port)) {
                 return Err(of_job(keys::MESH_PORTS, *port));
             }
             let of_service = (member.kind.gang.service_ports)(pod).iter().copied();
             let listening = declared_ports(pod).chain(of_service);
-            let mut ports: Vec<u16> = listening.filter(|port| !member_ports.contains(port)).collect();
+            let (mut left_out, mut ports): (Vec<u16>, Vec<u16>) = listening.partition(is_of_job);
             ports.extend(requested);
             ports.retain(|port| !capture.excluded_ports.contains(port));
-            ports.sort_unstable();
-            ports.dedup();
+            for list in [&mut ports, &mut left_out] {
+                list.sort_unstable();
+                list.dedup();
+            }
             if ports.len() > MAX_PORTS {
                 let problem = format!("the pod declares {} ports, at most {MAX_PORTS} can be listed", ports.len());
                 let (detail, warning) = (problem.clone(), problem);
                 return Err(Refusal { reason: Reason::TooManyPorts, detail, warning, field: None });
             }
-            Ok(Inbound { ports, is_kept: false })
+            Ok(Inbound { ports, left_out, is_kept: false })
         }
     }
 }
@@ -108,12 +113,28 @@ fn short(key: &str) -> &str {
 
 impl fmt::Display for Inbound {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((first, rest)) = self.ports.split_first() else {
-            return formatter.write_str("no inbound port is captured");
-        };
-        write!(formatter, "captured inbound: {first}")?;
-        rest.iter().take(MAX_NAMED - 1).try_for_each(|port| write!(formatter, ", {port}"))?;
-        let more = self.ports.len().saturating_sub(MAX_NAMED);
+        if self.ports.is_empty() {
+            formatter.write_str("no inbound port is captured")?;
+        } else {
+            write!(formatter, "captured inbound: {}", Listed(&self.ports))?;
+        }
+        if self.left_out.is_empty() {
+            return Ok(());
+        }
+        write!(formatter, "; left out, as ports of the job: {}", Listed(&self.left_out))
+    }
+}
+
+/// Ports in a message.
+struct Listed<'a>(&'a [u16]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, port) in self.0.iter().take(MAX_NAMED).enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(formatter, "{separator}{port}")?;
+        }
+        let more = self.0.len().saturating_sub(MAX_NAMED);
         if more > 0 { write!(formatter, " and {more} more") } else { Ok(()) }
     }
 }
