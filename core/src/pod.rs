@@ -25,7 +25,7 @@ pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub(crate) use expansion::Expansion;
 pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
-pub(crate) use rendezvous::{Rendezvous, is_loopback, node_range, trailing_port};
+pub(crate) use rendezvous::{MAX_CLUSTER, Rendezvous, is_loopback, node_range, parse_cluster, trailing_port};
 pub use requests::Requests;
 
 /// A borrowed pod. Cheap to copy.

@@ -54,7 +54,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Returns the literal value of variable `name`.
-    fn value(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&'a str> {
         self.values.get_or_init(|| self.container.env_values()).get(name).copied().flatten()
     }
 }

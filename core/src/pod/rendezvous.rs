@@ -1,5 +1,8 @@
-//! Settings of the process group in a container: environment variables and arguments of torchrun.
+//! Settings of the process group in a container: environment variables and arguments of torchrun, and the addresses at which
+//! programs without a launcher meet.
 
+mod addresses;
+mod cluster;
 mod default_ports;
 
 use std::borrow::Cow;
@@ -8,6 +11,7 @@ use std::iter;
 use serde_json::Value;
 
 use super::{Container, Expansion};
+pub(crate) use cluster::{MAX_CLUSTER, parse as parse_cluster};
 
 /// Maximum length of a value in bytes: a host name with a port, or a list of options.
 const MAX_VALUE: usize = 512;
@@ -39,8 +43,29 @@ const VARIABLES: [&str; 16] = [
 ];
 /// Setting for the flag of `accelerate launch` that contains the port of the rendezvous.
 const MAIN_PROCESS_PORT: &str = "MAIN_PROCESS_PORT";
-/// Settings that contain a port of the rendezvous.
-const PORTS: [&str; 4] = ["MASTER_PORT", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT", MAIN_PROCESS_PORT];
+/// Setting for the address of the first process of JAX, which is also an option of its programs.
+const COORDINATOR_ADDRESS: &str = "COORDINATOR_ADDRESS";
+/// Settings for the URL of a process group of torch. Programs have options whose names end with these: `--dist-init-method`.
+const URLS: [&str; 2] = ["INIT_METHOD", "DIST_URL"];
+/// Settings that contain a port of the rendezvous, with the functions that read it. JAX itself reads those with `JAX_`, except for
+/// the port, which its programs and those of a `JAXJob` join with the host.
+const PORTS: [(&str, ReadPort); 12] = [
+    ("MASTER_PORT", trailing_port),
+    ("PET_MASTER_PORT", trailing_port),
+    ("PET_RDZV_ENDPOINT", trailing_port),
+    (MAIN_PROCESS_PORT, trailing_port),
+    ("COORDINATOR_PORT", trailing_port),
+    ("JAX_COORDINATOR_PORT", trailing_port),
+    (COORDINATOR_ADDRESS, addresses::port_of_address),
+    ("JAX_COORDINATOR_ADDRESS", addresses::port_of_address),
+    ("JAX_COORDINATOR_BIND_ADDRESS", addresses::port_of_address),
+    ("NCCL_COMM_ID", addresses::port_of_address),
+    (URLS[0], addresses::port_of_url),
+    (URLS[1], addresses::port_of_url),
+];
+
+/// Returns the port in the value of a setting.
+type ReadPort = fn(&str) -> Option<u16>;
 
 /// Quotes of a shell.
 const QUOTES: [char; 2] = ['"', '\''];
@@ -72,22 +97,24 @@ impl Rendezvous {
             Some((*known, value))
         });
         let expansion = Expansion::new(container);
-        let flags = assignments(words(container).take(MAX_WORDS), &expansion).map(|(name, value)| {
+        let assignments = assignments(words(container).take(MAX_WORDS), &expansion);
+        let flags = assignments.filter(|(name, _)| VARIABLES.contains(name)).map(|(name, value)| {
             let is_computed = value.contains(['$', '`', '\\']);
             (name, (!is_computed).then(|| truncate(&value)))
         });
         Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags.take(MAX_ENTRIES).collect() }
     }
 
-    /// Returns the ports in the variables and the command of `container` on which the process group meets, each with or
-    /// without a host, and those that its launcher uses by default. All values count, because a condition of a script may
-    /// select one.
+    /// Returns the ports in the variables and the command of `container` on which the process group meets, and those that its
+    /// launcher uses by default. All values count, because a condition of a script may select one.
     pub(crate) fn ports(container: Container<'_>) -> Vec<u16> {
         let expansion = Expansion::new(container);
-        let variables = PORTS.iter().filter_map(|name| Some(expansion.expand(container.env(name)?)));
-        let of_command = assignments(words(container), &expansion).filter(|(name, _)| PORTS.contains(name));
-        let values = variables.chain(of_command.map(|(_, value)| value));
-        let set = values.filter_map(|value| trailing_port(&value));
+        let of_variables = PORTS.iter().filter_map(|(name, port)| port(&expansion.expand(container.env(name)?)));
+        let of_command = assignments(words(container), &expansion).filter_map(|(name, value)| {
+            let (_, port) = PORTS.iter().find(|(known, _)| *known == name)?;
+            port(&value)
+        });
+        let set = of_variables.chain(of_command).chain(cluster::ports(container, &expansion));
         set.chain(default_ports::default_ports(container)).collect()
     }
 
@@ -186,8 +213,8 @@ fn assignments<'a>(
             None => assigned(word)?,
             Some(flag) => {
                 let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-                match VARIABLES.iter().find(|known| is_flag_of(name, known)) {
-                    Some(known) => (*known, value.or(next)?),
+                match settings().find(|known| is_flag_of(name, known)) {
+                    Some(known) => (known, value.or(next)?),
                     None => assigned(value?.trim_start_matches(QUOTES))?,
                 }
             }
@@ -200,14 +227,37 @@ fn assignments<'a>(
 /// Returns the setting that `word` assigns, with its value.
 fn assigned(word: &str) -> Option<(&'static str, &str)> {
     let (name, value) = word.split_once('=')?;
-    Some((VARIABLES.iter().find(|known| **known == name)?, value))
+    let is_same = |known: &&str| *known == name || URLS.contains(known) && ends_with(name, known);
+    Some((settings().find(is_same)?, value))
+}
+
+/// Returns the names of all settings.
+fn settings() -> impl Iterator<Item = &'static str> {
+    VARIABLES.into_iter().chain(PORTS.into_iter().map(|(name, _)| name))
 }
 
 /// Returns true if the flag `name` is that of the setting `known`.
 fn is_flag_of(name: &str, known: &str) -> bool {
-    let flag = known.strip_prefix("PET_").or((known == MAIN_PROCESS_PORT).then_some(known));
+    if URLS.contains(&known) {
+        return ends_with(name, known);
+    }
+    let flag =
+        known.strip_prefix("PET_").or([MAIN_PROCESS_PORT, COORDINATOR_ADDRESS].contains(&known).then_some(known));
+    flag.is_some_and(|flag| is_spelled(name, flag))
+}
+
+/// Returns true if `name`, of a flag or a variable, is that of the setting `known`, or adds words before it.
+fn ends_with(name: &str, known: &str) -> bool {
+    let parts = name.len().checked_sub(known.len()).and_then(|start| name.split_at_checked(start));
+    parts.is_some_and(|(before, last)| {
+        (before.is_empty() || before.ends_with(['-', '_', '.'])) && is_spelled(last, known)
+    })
+}
+
+/// Returns true if `name` is the setting `known` in upper or lower case, with `-` or `_` between words.
+fn is_spelled(name: &str, known: &str) -> bool {
     let matches = |(one, other): (u8, u8)| one.to_ascii_uppercase() == other || one == b'-' && other == b'_';
-    flag.is_some_and(|flag| flag.len() == name.len() && name.bytes().zip(flag.bytes()).all(matches))
+    name.len() == known.len() && name.bytes().zip(known.bytes()).all(matches)
 }
 
 /// Returns the words of `script`, without quotes at their ends. Words end at blanks and at operators of a shell, but not

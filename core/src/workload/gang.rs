@@ -10,11 +10,7 @@ pub use shape::{GangRole, GangShape, PLACEMENT_FIELDS, placement};
 pub use template::GangTemplate;
 
 use super::{Manifest, PodIdentity, RenderError, WorkloadKind};
-use crate::pod::{Container, ContainerKind, Pod};
-
-/// Maximum length in bytes of a cluster specification that is parsed, because the parsed value takes several times as
-/// much memory. A longer one lists hundreds of hosts, so its pod counts as having peers.
-const MAX_CLUSTER_JSON: usize = 32 * 1024;
+use crate::pod::{Container, ContainerKind, MAX_CLUSTER, Pod, parse_cluster};
 
 /// Reads the gangs of a workload from its manifest.
 pub type ReadShape = fn(&Manifest<'_>) -> Result<GangShape, RenderError>;
@@ -178,14 +174,13 @@ fn max_count(text: &str) -> u64 {
 }
 
 /// Returns the number of hosts in a cluster specification: 0 if it is invalid, `usize::MAX` if it is longer than
-/// [`MAX_CLUSTER_JSON`].
+/// [`MAX_CLUSTER`], because it lists hundreds of hosts.
 fn host_count(text: &str) -> usize {
-    if text.len() > MAX_CLUSTER_JSON {
+    if text.len() > MAX_CLUSTER {
         return usize::MAX;
     }
-    let Ok(config) = serde_json::from_str::<serde_json::Value>(text) else { return 0 };
-    let cluster = config.get("cluster").and_then(serde_json::Value::as_object);
-    cluster.into_iter().flatten().filter_map(|(_, hosts)| hosts.as_array()).map(Vec::len).sum()
+    let roles = parse_cluster(text).unwrap_or_default();
+    roles.values().filter_map(serde_json::Value::as_array).map(Vec::len).sum()
 }
 
 #[cfg(test)]

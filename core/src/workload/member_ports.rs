@@ -57,6 +57,17 @@ mod tests {
         json!({"name": "a", "ports": [{"name": name, "containerPort": number}]})
     }
 
+    const CLUSTER: &str = r#"{"cluster": {"worker": ["a:2231"]}}"#;
+
+    /// Returns a container with this value of `TF_CONFIG`. The variable `INDEX` has no literal value.
+    fn cluster(config: &str) -> Value {
+        let index = json!({"name": "INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['index']"}}});
+        let variables = [("PORT", "2226"), ("BLANKS", &" ".repeat(1024)), ("TF_CONFIG", config)];
+        let mut container = env(&variables);
+        container["env"].as_array_mut().unwrap().push(index);
+        container
+    }
+
     const REFERENCES: &str = "$(A)$(A)$(A)$(A)$(A)$(A)$(A)$(A)";
 
     /// Returns many variables, the first half with this name and references to none of them.
@@ -127,6 +138,35 @@ mod tests {
     #[case::one_node("batch/v1", "Job", json!({"args": ["torchrun t.py"]}), &[])]
     #[case::computed_port("batch/v1", "Job", json!({"args": ["torchrun --master-addr=a --master-port=$PORT t.py"]}), &[])]
     #[case::computed_port_of_accelerate("batch/v1", "Job", json!({"args": ["accelerate launch --main_process_port $PORT t.py"]}), &[])]
+    #[case::jax("batch/v1", "Job", env(&[("COORDINATOR_ADDRESS", "a-0.a:12355")]), &[12355])]
+    #[case::jax_listens("batch/v1", "Job", env(&[("JAX_COORDINATOR_BIND_ADDRESS", "[::]:12356")]), &[12356])]
+    #[case::jax_in_a_script("batch/v1", "Job", json!({"args": ["export JAX_COORDINATOR_ADDRESS=$(hostname -i):12357; python t.py"]}), &[12357])]
+    #[case::jax_by_host_and_port("batch/v1", "Job", env(&[("COORDINATOR_ADDRESS", "a-0.a"), ("JAX_COORDINATOR_PORT", "12358")]), &[12358])]
+    #[case::jax_by_an_option("batch/v1", "Job", json!({"args": ["--coordinator-address", "$(HOST):12359"], "env": [{"name": "HOST", "value": "a"}]}), &[12359])]
+    #[case::jax_of_the_operator("kubeflow.org/v1", "JAXJob", env(&[("COORDINATOR_ADDRESS", "j-worker-0"), ("COORDINATOR_PORT", "6666")]), &[6666])]
+    #[case::host_alone("batch/v1", "Job", env(&[("COORDINATOR_ADDRESS", "a-0.a")]), &[])]
+    #[case::ipv6_address_alone("batch/v1", "Job", env(&[("COORDINATOR_ADDRESS", "fd00::1234")]), &[])]
+    #[case::url_of_a_service("batch/v1", "Job", env(&[("COORDINATOR_ADDRESS", "http://coordinator:8080")]), &[])]
+    #[case::nccl("batch/v1", "Job", env(&[("NCCL_COMM_ID", "[fd00::1]:28028")]), &[28028])]
+    #[case::nccl_in_a_script("batch/v1", "Job", json!({"args": ["NCCL_COMM_ID=a-0.a:28029 ./all_reduce_perf"]}), &[28029])]
+    #[case::url("batch/v1", "Job", json!({"command": ["python", "t.py", "--init_method", "tcp://a-0.a:23456"]}), &[23456])]
+    #[case::url_with_ranks("batch/v1", "Job", json!({"args": ["python t.py --dist-url='tcp://a:23457?rank=0&world_size=2'"]}), &[23457])]
+    #[case::url_of_a_longer_option("batch/v1", "Job", json!({"args": ["python t.py --distributed-init-method tcp://[fd00::1]:23458"]}), &[23458])]
+    #[case::url_as_a_setting("batch/v1", "Job", json!({"args": ["fairseq-hydra-train distributed_training.distributed_init_method='tcp://a:23459'"]}), &[23459])]
+    #[case::url_in_code("batch/v1", "Job", json!({"args": ["python -c \"dist.init_process_group('nccl', init_method='tcp://a:23460', rank=0)\""]}), &[23460])]
+    #[case::url_by_a_reference("batch/v1", "Job", json!({"args": ["--init-method=$(URL)"], "env": [{"name": "URL", "value": "tcp://a:23461"}]}), &[23461])]
+    #[case::url_by_a_variable("batch/v1", "Job", env(&[("DIST_URL", "tcp://a:23462/")]), &[23462])]
+    #[case::url_of_another_option("batch/v1", "Job", json!({"args": ["python t.py --scheduler tcp://a:8786"]}), &[])]
+    #[case::option_with_a_similar_name("batch/v1", "Job", json!({"args": ["python t.py --redist-url tcp://a:8787"]}), &[])]
+    #[case::another_scheme("batch/v1", "Job", json!({"args": ["python t.py --init_method env:// --dist-url http://a:8080"]}), &[])]
+    #[case::computed_port_of_a_url("batch/v1", "Job", json!({"args": ["python t.py --dist-url tcp://a:$PORT"]}), &[])]
+    #[case::url_without_a_port("batch/v1", "Job", json!({"args": ["python t.py --dist-url tcp://a"]}), &[])]
+    #[case::cluster("batch/v1", "Job", cluster(r#"{"cluster": {"chief": ["a:2222"], "worker": ["b:2223", "c:2223"], "ps": ["d:2224"]}}"#), &[2222, 2223, 2224])]
+    #[case::dynamic_cluster("kubeflow.org/v1", "TFJob", cluster(r#"{"cluster": {"worker": {"1": "b:2225"}, "ps": null}}"#), &[2225])]
+    #[case::cluster_with_references("batch/v1", "Job", cluster(r#"{"cluster": {"worker": ["a:$(PORT)"]}, "task": {"type": "worker", "index": $(INDEX)}}"#), &[2226])]
+    #[case::cluster_of_hosts("batch/v1", "Job", cluster(r#"{"cluster": {"worker": ["a", 2227]}, "b": ["c:2228"]}"#), &[])]
+    #[case::no_cluster("batch/v1", "Job", cluster(r#"{"cluster": "a:2229"}"#), &[])]
+    #[case::no_json("batch/v1", "Job", cluster(r#"{"cluster": {"worker": ["a:2230"]}"#), &[])]
     #[case::another_variable("batch/v1", "Job", json!({"args": ["export API_PORT=8080; python train.py"]}), &[])]
     fn ports_of_members(#[case] version: &str, #[case] kind: &str, #[case] container: Value, #[case] expected: &[u16]) {
         let kind = find(version, kind).unwrap();
@@ -149,6 +189,22 @@ mod tests {
     fn the_length_of_a_command_is_limited(#[case] before: usize, #[case] expected: &[u16]) {
         let args = json!(["a ".repeat(before / 2) + &" ".repeat(before % 2), "MASTER_PORT=29500"]);
         ports_of_members("batch/v1", "Job", json!({"args": args}), expected);
+    }
+
+    #[rstest]
+    #[case::longest(" ".repeat(32 * 1024 - CLUSTER.len()), &[2231])]
+    #[case::too_long(" ".repeat(32 * 1024 - CLUSTER.len() + 1), &[])]
+    #[case::longest_with_references("$(BLANKS)".repeat(31), &[2231])]
+    #[case::too_long_with_references("$(BLANKS)".repeat(32), &[])]
+    fn the_length_of_a_cluster_is_limited(#[case] end: String, #[case] expected: &[u16]) {
+        ports_of_members("batch/v1", "Job", cluster(&format!("{CLUSTER}{end}")), expected);
+    }
+
+    #[test]
+    fn the_number_of_ports_of_a_cluster_is_limited() {
+        let workers: Vec<String> = (1..=65).map(|port| format!("a:{port}")).collect();
+        let config = json!({"cluster": {"worker": workers}}).to_string();
+        ports_of_members("batch/v1", "Job", cluster(&config), &(1..=64).collect::<Vec<_>>());
     }
 
     #[test]

@@ -282,6 +282,26 @@ fn ambient_mode(#[case] pod: Value, #[case] expected: &str, #[case] warnings: &[
     check_direct(&Scenario { labels: json!({AMBIENT: "ambient"}), ..direct() }, &pod, expected, json!({}), warnings);
 }
 
+/// Programs without a launcher name their rendezvous in variables of their own, or in their command.
+#[rstest]
+#[case::jax(json!({"env": [{"name": "COORDINATOR_ADDRESS", "value": "a-0.a:12355"}]}))]
+#[case::tensorflow(json!({"env": [{"name": "TF_CONFIG", "value": r#"{"cluster": {"worker": ["a-0.a:12355", "a-1.a:12355"]}}"#}]}))]
+#[case::nccl(json!({"env": [{"name": "NCCL_COMM_ID", "value": "a-0.a:12355"}]}))]
+#[case::url(json!({"args": ["--init_method", "tcp://a-0.a:12355"]}))]
+fn the_rendezvous_is_left_out(#[case] mut container: Value) {
+    container["name"] = "train".into();
+    container["ports"] = json!([{"containerPort": 8080}, {"containerPort": 12355}]);
+    let nodes = json!([{"name": "PET_NNODES", "value": "2"}]);
+    let env = [container["env"].take(), nodes].into_iter().filter_map(|list| list.as_array().cloned());
+    container["env"] = env.flatten().collect();
+    let pod = with_containers(json!({}), json!([container]));
+    check_direct(&direct(), &pod, "applied TrafficDirect", written("8080"), &[LEAVES]);
+    let mut listed = pod.clone();
+    listed["metadata"]["annotations"] = json!({MESH_PORTS: "12355"});
+    let warning = "trainmesh.dev/mesh-ports captures port 12355 of the job";
+    check_direct(&direct(), &listed, "refused MemberPortCaptured", json!({}), &[warning]);
+}
+
 /// The annotation of a pod replaces the exclusions of the mesh.
 #[rstest]
 #[case::in_order(&["10.244.0.0/16", "fd00::/56"], &["169.254.169.254/32"], "10.244.0.0/16,fd00::/56,169.254.169.254/32")]
