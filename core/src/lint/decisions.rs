@@ -24,6 +24,8 @@ const RAY: &str = "ray.io";
 /// How to make the instance type of a job in a queue certain.
 const FIX_FOR_QUEUES: &str =
     "nothing, if each flavor of the ClusterQueue has the node label; else select the type in the pod template";
+/// How to fix a label or annotation whose value the rule does not accept.
+const FIX_VALUE: &str = "correct the value of the label or annotation, or remove it; docs/rules.md lists the reasons";
 /// Endpoint of the proxy that terminates it.
 const QUIT: &str = "quitquitquit";
 
@@ -51,7 +53,12 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
     for rule in rules.iter().filter(is_reported) {
         let (name, reason) = (rule.rule.name(), rule.reason.code());
         let mut report = |field: &Option<String>, text: &str| {
-            findings.push(field.as_deref().unwrap_or(POD), format!("{name} is refused: {reason}: {text}"));
+            let (field, message) = (field.as_deref().unwrap_or(POD), format!("{name} is refused: {reason}: {text}"));
+            if is_wrong_value(rule.reason) {
+                findings.push_with_fix(Severity::Warning, field, message, FIX_VALUE);
+            } else {
+                findings.push(field, message);
+            }
         };
         if rule.notes.is_empty() {
             report(&rule.field, &rule.message);
@@ -60,6 +67,19 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
             report(&note.field, &note.text);
         }
     }
+}
+
+/// Returns true if the value of a label or annotation is the reason, so that nothing else needs to change.
+fn is_wrong_value(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::UnknownFabric
+            | Reason::UnknownTrafficMode
+            | Reason::UnknownGangMode
+            | Reason::MeshPortsInvalid
+            | Reason::CaptureAnnotationInvalid
+            | Reason::CheckpointInputInvalid
+    )
 }
 
 /// FP050: the controller cannot terminate a sidecar, so that the pod does not complete.

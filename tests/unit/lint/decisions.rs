@@ -1,6 +1,7 @@
 //! Checks of the labels and annotations of trainmesh itself, and of the decisions of its rules.
 
 use rstest::rstest;
+use trainmesh_core::config::LintSettings;
 use trainmesh_core::mutate::{Reason, RuleId, Verdict};
 
 use super::scenario::{Scenario, check, pod, train};
@@ -84,6 +85,24 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
 )]
 fn fp046_refused_rules(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP046", scenario, expected);
+}
+
+/// A rule that refuses a value needs another value, and other refusals have several ways out.
+#[rstest]
+#[case::profile(RuleId::Fabric, Reason::UnknownFabric, true)]
+#[case::traffic_mode(RuleId::MeshTraffic, Reason::UnknownTrafficMode, true)]
+#[case::ports(RuleId::MeshTraffic, Reason::MeshPortsInvalid, true)]
+#[case::annotation_of_istio(RuleId::MeshTraffic, Reason::CaptureAnnotationInvalid, true)]
+#[case::gang_mode(RuleId::Gang, Reason::UnknownGangMode, true)]
+#[case::duration(RuleId::Checkpoint, Reason::CheckpointInputInvalid, true)]
+#[case::conflict(RuleId::Fabric, Reason::FabricContradicted, false)]
+#[case::port_of_the_job(RuleId::MeshTraffic, Reason::MemberPortCaptured, false)]
+fn fp046_fixes_the_value(#[case] rule: RuleId, #[case] reason: Reason, #[case] is_value: bool) {
+    let findings = labeled("app: a").refused(rule, reason, "a").lint(&LintSettings::default());
+    let fix = findings.iter().find(|finding| finding.code == "FP046").and_then(|finding| finding.fix).unwrap();
+    let expected =
+        if is_value { "correct the value of the label or annotation, or remove it" } else { "follow the message" };
+    assert!(fix.starts_with(expected), "{fix}");
 }
 
 /// Adds the decision of the rule `fabric` about a pod that requests EFA devices and selects no profile.

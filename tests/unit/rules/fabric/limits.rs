@@ -33,6 +33,9 @@ fn a_name_that_is_not_a_label_value_gets_no_suggestion(#[case] name: &str, #[cas
     let outcome = Scenario::new(FULL_PROFILE).run(&with(pod(), "/metadata/labels/trainmesh.dev~1fabric", json!(name)));
     assert_eq!(decision(&outcome), expected);
     assert!(outcome.warnings.iter().all(|warning| warning.len() < 256), "{:?}", outcome.warnings);
+    let is_named =
+        outcome.warnings.iter().any(|warning| warning.contains(&format!("{name:?} is not a valid label value")));
+    assert_eq!(is_named, expected == "refused UnknownFabric", "{:?}", outcome.warnings);
 }
 
 /// Findings are for people: thousands of them would not be read.

@@ -12,7 +12,7 @@ use crate::config::profile::OnConflict;
 use crate::keys;
 use crate::labels;
 use crate::mutate::{ProfileChoice, Reason};
-use crate::own_keys::shown;
+use crate::own_keys::{excerpt, shown};
 
 /// Profile selected for a pod.
 pub(super) struct Selection<'a> {
@@ -117,8 +117,10 @@ fn skip_unset(context: &RuleContext<'_>) -> RuleDecision {
 
 fn refuse_unknown(context: &RuleContext<'_>, name: &str) -> RuleDecision {
     if !labels::is_value(name) {
-        let problem = "the name of the fabric is not a valid label value";
-        return RuleDecision::refused(Reason::UnknownFabric, problem, format!("fabric: {problem}"));
+        let name = excerpt(name);
+        let problem = format!("{name:?} is not a valid label value: trainmesh fabric list shows the names");
+        let warning = format!("fabric: {problem}");
+        return RuleDecision::refused(Reason::UnknownFabric, problem, warning);
     }
     let fix = context.snapshot.config.fabric.profiles.advice(name);
     let name = shown(name);
