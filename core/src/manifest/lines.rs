@@ -3,11 +3,13 @@
 mod component;
 mod overlay;
 mod part;
+mod path;
+mod template;
 #[cfg(test)]
 mod tests;
 mod trainjob;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -17,6 +19,8 @@ pub use overlay::{Overlay, OverlayPatch};
 use super::Document;
 use crate::yaml::{DuplicateKeys, Lines, Node, parse_tree};
 use part::Part;
+use path::{child, field, follow, follow_all, tokens};
+use template::{Template, of_role, templates};
 
 /// Lines of the fields of an object.
 #[derive(Clone, Default)]
@@ -42,27 +46,6 @@ struct DocumentLines {
 const RESTART_POLICY: &str = "/spec/restartPolicy";
 /// Maps in the metadata of a pod.
 const MAPS: [&str; 2] = ["/labels", "/annotations"];
-
-/// Key of the template of a volume, which also has a `spec`.
-const VOLUME_CLAIM: &str = "volumeClaimTemplate";
-
-/// A pod template of a document.
-struct Template<'tree> {
-    node: Node<'tree>,
-    /// Path in the object, as `kubectl explain` writes it.
-    path: String,
-    /// Names that may be that of its role, from the outermost.
-    names: Vec<RoleName<'tree>>,
-}
-
-/// A name of a mapping that contains a pod template.
-#[derive(Clone, Copy)]
-enum RoleName<'tree> {
-    /// Value of its field with its name, such as `train`.
-    Value(&'tree str),
-    /// Key of the mapping, such as `Worker` or `headGroupSpec`.
-    Key(&'tree str),
-}
 
 impl DocumentText {
     /// Creates the text of a document in JSON that starts on `line` of its source.
@@ -209,70 +192,6 @@ impl fmt::Debug for DocumentText {
     }
 }
 
-/// Follows `path` from `node` as far as the manifest contains it.
-fn follow<'tree>(mut node: Node<'tree>, path: &str) -> Node<'tree> {
-    let mut rest = path;
-    while let Some((next, after)) = step(node, rest.strip_prefix('.').unwrap_or(rest)) {
-        (node, rest) = (next, after);
-    }
-    node
-}
-
-/// Follows `path` from `node`; `None` if the manifest does not contain all of it.
-fn follow_all<'tree>(mut node: Node<'tree>, path: &str) -> Option<Node<'tree>> {
-    let mut rest = path;
-    while !rest.is_empty() {
-        (node, rest) = step(node, rest.strip_prefix('.').unwrap_or(rest))?;
-    }
-    Some(node)
-}
-
-/// Returns the field or item of `node` at the start of `path`, and the rest of the path. A key may contain dots, so the longest one
-/// is taken.
-fn step<'tree, 'path>(node: Node<'tree>, path: &'path str) -> Option<(Node<'tree>, &'path str)> {
-    if let Some((inner, after)) = path.strip_prefix('[').and_then(|bracket| bracket.split_once(']')) {
-        let index = inner.parse::<usize>().ok().filter(|_| node.value.is_array());
-        let next = index.map_or_else(|| node.get(inner), |index| node.item(index));
-        return next.map(|next| (next, after));
-    }
-    let matching = node.entries().filter_map(|(key, entry)| {
-        let after = path.strip_prefix(key)?;
-        (after.is_empty() || after.starts_with(['.', '['])).then_some((key.len(), entry, after))
-    });
-    matching.max_by_key(|(length, ..)| *length).map(|(_, entry, after)| (entry, after))
-}
-
-/// Returns the field or item of `node` that `token` of a JSON pointer names.
-fn child<'tree>(node: Node<'tree>, token: &str) -> Option<Node<'tree>> {
-    let index = token.parse::<usize>().ok().filter(|_| node.value.is_array());
-    index.map_or_else(|| node.get(token), |index| node.item(index))
-}
-
-/// Returns the tokens of a JSON pointer.
-fn tokens(pointer: &str) -> impl Iterator<Item = String> {
-    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
-}
-
-/// Returns the pod templates in `object`.
-fn templates(object: Node<'_>) -> Vec<Template<'_>> {
-    let mut found = Vec::new();
-    collect(object, &mut String::new(), &mut Vec::new(), &mut found);
-    found
-}
-
-/// Returns the template of `role`: the path of the template, or a name around it. Names of other roles may start with `role`,
-/// and a role may have the name of a field, so that the most specific kind of name is taken.
-fn of_role<'found, 'tree>(templates: &'found [Template<'tree>], role: &str) -> Option<&'found Template<'tree>> {
-    let by_name = |is_role: fn(RoleName<'_>, &str) -> bool| {
-        templates.iter().find(|template| template.names.iter().any(|name| is_role(*name, role)))
-    };
-    let by_path = templates.iter().find(|template| template.path == role);
-    by_path
-        .or_else(|| by_name(|name, role| matches!(name, RoleName::Value(name) if name.eq_ignore_ascii_case(role))))
-        .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if name.eq_ignore_ascii_case(role))))
-        .or_else(|| by_name(|name, role| matches!(name, RoleName::Key(name) if is_key_of_role(name, role))))
-}
-
 /// Returns the field beside `template` that sets the field of the pod at `pointer`: replica specs of Kubeflow have a restart policy
 /// of their own, groups of Ray labels, and cliques of Grove labels and annotations.
 fn beside<'tree>(object: Node<'tree>, template: &Template<'_>, pointer: &str) -> Option<Node<'tree>> {
@@ -291,67 +210,4 @@ fn copied<'tree>(object: Node<'tree>, pod: &Value, pointer: &str) -> Option<Node
     let entry = pointer.strip_prefix("/metadata").filter(|entry| MAPS.iter().any(|map| entry.starts_with(map)))?;
     let node = field(object.get("metadata")?, entry)?;
     (!node.value.is_object() && Some(node.value) == pod.pointer(pointer)).then_some(node)
-}
-
-/// Returns the field of `node` at `pointer`.
-fn field<'tree>(node: Node<'tree>, pointer: &str) -> Option<Node<'tree>> {
-    tokens(pointer).try_fold(node, |node, token| child(node, &token))
-}
-
-/// Adds the pod templates in `node`, which is at `path`, to `found`.
-fn collect<'tree>(
-    node: Node<'tree>,
-    path: &mut String,
-    names: &mut Vec<RoleName<'tree>>,
-    found: &mut Vec<Template<'tree>>,
-) {
-    let template =
-        |names: &[RoleName<'tree>], path: &str| Template { node, path: path.to_owned(), names: names.to_vec() };
-    if pod_spec(node).is_some_and(|spec| spec.get("containers").is_some()) {
-        return found.push(template(names, path));
-    }
-    let (depth, length, before) = (names.len(), path.len(), found.len());
-    names
-        .extend(["name", "groupName"].into_iter().filter_map(|key| node.get(key)?.value.as_str()).map(RoleName::Value));
-    for (key, entry) in node.entries() {
-        names.push(RoleName::Key(key));
-        path.push_str(if length > 0 { "." } else { "" });
-        path.push_str(key);
-        collect(entry, path, names, found);
-        path.truncate(length);
-        names.pop();
-    }
-    for (index, item) in node.items().enumerate() {
-        // Writing to a string cannot fail.
-        let _ = write!(path, "[{index}]");
-        collect(item, path, names, found);
-        path.truncate(length);
-    }
-    names.truncate(depth);
-    // The name of the field with the containers may be misspelled.
-    if found.len() == before && is_template_without_containers(node, names.last()) {
-        found.push(template(names, path));
-    }
-}
-
-/// Returns true if `node`, which contains no template, is one itself: a pod, or the value of a key such as `template`.
-fn is_template_without_containers(node: Node<'_>, name: Option<&RoleName<'_>>) -> bool {
-    let is_named = match name {
-        Some(RoleName::Key(key)) => *key != VOLUME_CLAIM && (*key == "template" || key.ends_with("Template")),
-        Some(RoleName::Value(_)) | None => node.get("kind").is_some_and(|kind| kind.value == "Pod"),
-    };
-    is_named && node.get("spec").is_some_and(|spec| spec.value.is_object())
-}
-
-/// Returns the spec of the pod in `node`, a template; cliques of Grove contain it as `podSpec`.
-fn pod_spec(node: Node<'_>) -> Option<Node<'_>> {
-    node.get("podSpec").or_else(|| node.get("spec"))
-}
-
-/// Returns true if `key` is one such as `headGroupSpec` or `leaderTemplate`, which starts with the word `role`.
-fn is_key_of_role(key: &str, role: &str) -> bool {
-    let parts = key.split_at_checked(role.len());
-    parts.is_some_and(|(start, rest)| {
-        start.eq_ignore_ascii_case(role) && rest.starts_with(|next: char| next.is_ascii_uppercase())
-    })
 }

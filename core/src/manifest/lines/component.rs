@@ -1,6 +1,7 @@
 //! The components of an `AppWrapper`, each of which is a manifest with pod templates of its own.
 
-use super::{templates, trainjob};
+use super::template::templates;
+use super::trainjob;
 use crate::workload::SOLE_ROLE;
 use crate::yaml::Node;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::part::Part;
-use super::{
-    Document, DocumentText, Template, beside, child, component, follow_all, of_role, templates, tokens, trainjob,
-};
+use super::path::{child, follow_all, tokens};
+use super::template::{Template, of_role, templates};
+use super::{Document, DocumentText, beside, component, trainjob};
 use crate::yaml::{Lines, Node};
 
 /// Changes of kustomizations to an object of their resources.

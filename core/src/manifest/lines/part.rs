@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::pod_spec;
+use super::template::pod_spec;
 use crate::yaml::Node;
 
 /// A part of a manifest, and the part of a pod for which it sets fields.

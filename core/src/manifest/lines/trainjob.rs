@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::part::Part;
-use super::tokens;
+use super::path::tokens;
 use crate::yaml::Node;
 
 /// Main container of the training step.
