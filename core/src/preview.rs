@@ -6,6 +6,7 @@ mod components;
 mod decide;
 mod difference;
 mod duplicates;
+mod gangs;
 mod invalid_field;
 mod invalid_quantity;
 mod live;
@@ -56,14 +57,15 @@ use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding;
-use crate::gang::{Creator, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup, WorkloadState};
+use crate::gang::{Creator, GangView};
 use crate::json;
 use crate::lint::unknown_fields;
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
 use crate::scope::Installation;
-use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
+use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE};
+use gangs::Gangs;
 
 /// Note about pods of a kind that is not supported.
 pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
@@ -173,35 +175,33 @@ impl Preview {
         self.reject_placeholders(document)?;
         operator_fields::require_types(&document.value)?;
         let (namespace, runtimes) = (namespace_of(document, &self.namespace), self.context.runtimes());
-        let manifest = Manifest { raw: &document.value, namespace, runtimes };
+        let key = LiveWorkload::key(document, &self.namespace);
+        let live = key.map(|key| self.context.live_workloads(&key)).unwrap_or_default();
+        let raw = cluster_state::with_status(&document.value, live);
+        let manifest = Manifest { raw: &raw, namespace, runtimes };
         let mut roles = (workload_kind.render)(&manifest)?;
-        let live = LiveWorkload::key(document, &self.namespace).and_then(|key| self.context.live_workload(&key));
-        if let Some(live) = live {
-            for role in &mut roles {
-                live.identify(&mut role.pod);
-            }
+        for role in &mut roles {
+            live.iter().for_each(|live| live.identify(&mut role.pod));
         }
-        let mut gang = workload_of(workload_kind, &manifest, &roles);
-        if let (Some(Ok(workload)), Some(live)) = (&mut gang, live) {
-            workload.owner.uid.clone_from(&live.uid);
-        }
+        let mut gangs = Gangs::read(workload_kind, &manifest, &roles);
+        gangs.identify(live);
         // A minimum of the wrong type is an error also where no gang mode reads it.
-        let shape = workload_kind.gang.shape.filter(|_| !matches!(gang, Some(Ok(_))));
+        let shape = workload_kind.gang.shape.filter(|_| gangs.first().is_none());
         if let Some(Err(error @ RenderError::Invalid { .. })) = shape.map(|shape| shape(&manifest)) {
             return Err(error);
         }
         let note = (workload_kind.fidelity == Fidelity::Documented).then(|| {
             format!("{kind}: the pods contain the fields that the operator is documented to set; it may set more")
         });
-        let mut preview = self.pods(document, kind, roles, gang.as_ref(), note.into_iter().collect());
-        if let (DocumentPreview::Pods { reports, .. }, Some(live)) = (&mut preview, live)
-            && let Some(first) = reports.first_mut()
+        let mut preview = self.pods(document, kind, roles, &gangs, note.into_iter().collect());
+        if let DocumentPreview::Pods { reports, .. } = &mut preview
+            && !live.is_empty()
         {
-            // The controller creates an object only for pods, and no operator creates them any more.
-            if live.state == WorkloadState::Finished {
-                first.objects.clear();
+            let group_names = gangs.group_names(live, reports);
+            if let Some(first) = reports.first_mut() {
+                first.objects.retain(|object| !cluster_state::is_obsolete(object, live));
+                first.cluster = Some(ClusterState { workloads: live.to_vec(), pod_groups: Vec::new(), group_names });
             }
-            first.cluster = Some(ClusterState { workload: live.clone(), pod_groups: Vec::new() });
         }
         Ok(preview)
     }
@@ -212,7 +212,7 @@ impl Preview {
         document: &Document,
         kind: &str,
         roles: Vec<RolePod>,
-        gang: Option<&Result<GangWorkload, UnknownGang>>,
+        gangs: &Gangs,
         kind_notes: Vec<String>,
     ) -> DocumentPreview {
         let namespace = namespace_of(document, &self.namespace).to_owned();
@@ -224,23 +224,15 @@ impl Preview {
             notes.push(format!("{kind}: {assumed}"));
         }
         let labels = self.context.labels(&namespace);
-        let workload = match gang {
-            None => WorkloadLookup::NotRead,
-            Some(Ok(workload)) => WorkloadLookup::Read(workload),
-            Some(Err(problem)) => WorkloadLookup::Failed(problem),
-        };
         let has_default_queue = self.context.objects(&namespace).has_default_queue();
         let creator = Some(creator(&document.value, kind, has_default_queue));
-        let gang_view = GangView { facts: None, namespace: &namespace, workload, creator, pin: None };
-        // As in the webhook, which reads the workload only for pods of a gang: the submitter of a RayJob is in none.
-        let view_for = |role: &RolePod| match WorkloadKey::of(Pod::new(&role.pod), &namespace) {
-            Some(_) => gang_view,
-            None => GangView { workload: WorkloadLookup::NotRead, ..gang_view },
+        let outcome = |role: &RolePod| {
+            let workload = gangs.lookup(Pod::new(&role.pod), &namespace);
+            let gang = GangView { facts: None, namespace: &namespace, workload, creator, pin: None };
+            self.outcome(role, &namespace, labels, gang)
         };
-        let workload = gang.and_then(|gang| gang.as_ref().ok());
-        let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, view_for(role));
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
-        let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes, workload));
+        let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes, gangs));
         let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {
             if !role.generic {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
@@ -257,13 +249,11 @@ impl Preview {
             report
         });
         let mut reports: Vec<PodReport> = reports.collect();
-        if let Some(workload) = workload {
-            let objects = objects::objects(workload, &reports);
-            if let Some(first) = reports.first_mut() {
-                first.objects = objects;
-            }
+        let objects = gangs.objects(&reports);
+        if let Some(first) = reports.first_mut() {
+            first.objects = objects;
         }
-        self.lint_training(document, workload, &mut reports);
+        self.lint_training(document, gangs.first(), &mut reports);
         let fabric = &self.config.fabric;
         let mut warnings = misplaced::warnings(document, kind, Some(&namespace), &reports, fabric);
         warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
@@ -277,19 +267,6 @@ impl Preview {
         let warnings = severities::configured(warnings, &fabric.lint);
         DocumentPreview::Pods { reports, notes, warnings }
     }
-}
-
-/// Returns the workload of `roles`, the pods of `manifest`; `None` if they form no gang, or its size is not known.
-fn workload_of(
-    kind: &'static WorkloadKind,
-    manifest: &Manifest<'_>,
-    roles: &[RolePod],
-) -> Option<Result<GangWorkload, UnknownGang>> {
-    let key = roles.iter().find_map(|role| WorkloadKey::of(Pod::new(&role.pod), manifest.namespace))?;
-    Some(match workload::created_workload(manifest.raw, &key.name) {
-        Some((kind, raw)) => GangWorkload::from_manifest(&key, kind, &Manifest { raw: &raw, ..*manifest }),
-        None => GangWorkload::from_manifest(&key, kind, manifest),
-    })
 }
 
 /// Returns `manifest`, of this `kind`, as the object that creates a workload.

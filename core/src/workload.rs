@@ -29,7 +29,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use created::created_workload;
+pub use created::{created_objects, created_workload, has_final_phase};
 pub use gang::{
     GangRole, GangShape, GangTemplate, GangTraits, MemberPort, PLACEMENT_FIELDS, PodCreation, ReadShape, SizeSource,
     has_ssh_ranks, placement,

@@ -84,6 +84,31 @@ fn the_job_that_an_object_creates_is_a_gang(#[case] manifest: &str, #[case] owne
 }
 
 #[test]
+fn each_component_is_a_gang_of_its_own() {
+    let component = |name: &str, pods: u64| {
+        format!(
+            "  - template: {{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}}}, spec: {{completionMode: Indexed, parallelism: \
+             {pods}, completions: {pods}, template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: i}}]}}}}}}}}\n"
+        )
+    };
+    let head =
+        "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a}\nspec:\n  components:\n";
+    let manifest = format!("{head}{}{}", component("b", 2), component("c", 3));
+    let run = trainmesh(&["preview", "-f", "-", "--gang", "native", "-o", "json"], &manifest);
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let results = output["results"].as_array().unwrap();
+    let objects = results[0]["objects"].as_array().unwrap();
+    let found = |object: &Value| {
+        let owner = object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap().to_owned();
+        (owner, object.pointer("/spec/schedulingPolicy/gang/minCount").and_then(Value::as_u64).unwrap())
+    };
+    assert_eq!(objects.iter().map(found).collect::<Vec<_>>(), [("b".to_owned(), 2), ("c".to_owned(), 3)], "{run:#?}");
+    for (result, object) in results.iter().zip(objects) {
+        assert_eq!(result.pointer("/pod/spec/schedulingGroup/podGroupName"), Some(&object["metadata"]["name"]));
+    }
+}
+
+#[test]
 fn roles_of_different_modes_have_different_objects() {
     let role = |name: &str, mode: &str| {
         format!(

@@ -39,6 +39,7 @@ mod kueue_flavors;
 mod layout;
 mod line_forms;
 mod lint;
+mod live_jobs;
 mod live_pod;
 mod locations;
 mod manifest_text;

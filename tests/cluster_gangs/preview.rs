@@ -46,7 +46,7 @@ fn a_preview_shows_the_job_and_its_groups() {
     assert_eq!(
         running["cluster"],
         json!({
-            "workload": {"kind": "Job", "name": "train", "uid": uid, "restarts": 0, "state": "active", "pods": 4},
+            "workloads": [{"kind": "Job", "name": "train", "uid": uid, "restarts": 0, "state": "active", "pods": 4}],
             "podGroups": [
                 {"apiVersion": api, "name": group, "managed": true, "deleting": false, "minimum": 4, "owner": "Job/train"},
                 {"apiVersion": api, "name": "train", "managed": false, "deleting": false, "minimum": 2, "owner": null},
@@ -59,14 +59,14 @@ fn a_preview_shows_the_job_and_its_groups() {
     fixture.patch("train", &json!({"spec": {"suspend": true}}));
     fixture.wait_deleted(&group);
     let (text, suspended) = preview(&fixture, "train");
-    assert_eq!(suspended["cluster"]["workload"]["state"], "suspended");
+    assert_eq!(suspended["cluster"]["workloads"][0]["state"], "suspended");
     assert!(text.contains("creates PodGroup"), "{text}");
 
     fixture.patch("train", &json!({"spec": {"suspend": false}}));
     fixture.complete("train");
     fixture.wait_finished("train");
     let (_, finished) = preview(&fixture, "train");
-    assert_eq!((&finished["cluster"]["workload"]["state"], &finished["objects"]), (&json!("finished"), &json!([])));
+    assert_eq!((&finished["cluster"]["workloads"][0]["state"], &finished["objects"]), (&json!("finished"), &json!([])));
 }
 
 /// The user may read the configuration and create pods, which the preview needs.
@@ -95,7 +95,7 @@ fn a_job_that_the_user_may_not_read_is_shown_as_a_new_one() {
     let run = trainmesh_with(&arguments, &fixture.job("train", 4).to_string(), &[("KUBECONFIG", kubeconfig)]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(run.stdout.contains("creates PodGroup") && !run.stdout.contains("exists"), "{run:#?}");
-    assert!(run.stderr.contains("a Job that exists is shown as a new one"), "{run:#?}");
+    assert!(run.stderr.contains("Jobs that exist are shown as new ones"), "{run:#?}");
 }
 
 /// Grants `user` the permissions of `rules` in a namespace.

@@ -145,6 +145,30 @@ impl WorkloadKey {
     }
 }
 
+impl WorkloadState {
+    /// Reads the state of `object` from its deletion timestamp and its conditions, which do not show that it is suspended.
+    pub(crate) fn read(object: &Value) -> Self {
+        let is_deleted = object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
+        let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+        let is_final = |condition: &Value| {
+            let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
+            FINAL_CONDITIONS.contains(&text("type")) && text("status") == "True"
+        };
+        if is_deleted || conditions.into_iter().flatten().any(is_final) { Self::Finished } else { Self::Active }
+    }
+}
+
+impl GangOwner {
+    /// Returns the name of the gang at `position`.
+    pub(crate) fn gang_name(&self, position: GangPosition) -> String {
+        let GangPosition { attempt, group, stage } = position;
+        let hash = hash::of(&json!([self.uid, attempt, group, stage]));
+        let prefix = &self.name[..self.name.floor_char_boundary(MAX_NAME_PREFIX)];
+        let prefix = prefix.trim_end_matches(|symbol: char| !symbol.is_ascii_alphanumeric());
+        format!("{prefix}-{hash}")
+    }
+}
+
 impl GangWorkload {
     /// Reads the workload from `object`, the live object that `key` identifies.
     ///
@@ -157,7 +181,7 @@ impl GangWorkload {
         }
         let kind = crate::workload::find(&key.api_version(), key.kind).ok_or(UnknownGang::Kind(key.kind))?;
         let manifest = Manifest { raw: object, namespace: &key.namespace, runtimes: &Runtimes::default() };
-        Self::new(key, uid, read_shape(kind, &manifest)?, state(object))
+        Self::new(key, uid, read_shape(kind, &manifest)?, WorkloadState::read(object))
     }
 
     /// Computes the workload that the operator of `manifest`, of this `kind`, creates, for the pods that `key` belongs
@@ -171,7 +195,7 @@ impl GangWorkload {
         manifest: &Manifest<'_>,
     ) -> Result<Self, UnknownGang> {
         let uid = key.uid.as_deref().unwrap_or(NO_UID);
-        Self::new(key, uid, read_shape(kind, manifest)?, state(manifest.raw))
+        Self::new(key, uid, read_shape(kind, manifest)?, WorkloadState::read(manifest.raw))
     }
 
     fn new(key: &WorkloadKey, uid: &str, shape: GangShape, state: WorkloadState) -> Result<Self, UnknownGang> {
@@ -235,23 +259,13 @@ impl GangWorkload {
         // Those who write a minimum know that pods of a later stage do not count yet: TR010 reports one above this stage.
         let min = self.shape.min_members.unwrap_or(size);
         Gang {
-            name: self.name(position),
+            name: self.owner.gang_name(position),
             owner: &self.owner,
             position,
             roles,
             size,
             min_members: min.clamp(1.min(size), size),
         }
-    }
-
-    /// Returns the name of the gang at `position`.
-    fn name(&self, position: GangPosition) -> String {
-        let GangPosition { attempt, group, stage } = position;
-        let hash = hash::of(&json!([self.owner.uid, attempt, group, stage]));
-        let name = self.owner.name.as_str();
-        let prefix = &name[..name.floor_char_boundary(MAX_NAME_PREFIX)];
-        let prefix = prefix.trim_end_matches(|symbol: char| !symbol.is_ascii_alphanumeric());
-        format!("{prefix}-{hash}")
     }
 }
 
@@ -290,21 +304,6 @@ pub(super) fn role_name(member: PodIdentity<'_>) -> &str {
 fn read_shape(kind: &'static WorkloadKind, manifest: &Manifest<'_>) -> Result<GangShape, UnknownGang> {
     let shape = kind.gang.shape.ok_or(UnknownGang::Kind(kind.kind))?;
     shape(manifest).map_err(|error: RenderError| UnknownGang::Object(error.to_string()))
-}
-
-/// Returns the state of an object by its deletion timestamp and its conditions.
-fn state(object: &Value) -> WorkloadState {
-    let is_deleted = object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-    let is_final = |condition: &Value| {
-        let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
-        FINAL_CONDITIONS.contains(&text("type")) && text("status") == "True"
-    };
-    if is_deleted || conditions.into_iter().flatten().any(is_final) {
-        WorkloadState::Finished
-    } else {
-        WorkloadState::Active
-    }
 }
 
 impl std::fmt::Display for UnknownGang {

@@ -14,7 +14,6 @@ use super::rdma;
 use super::role_requests::RoleRequests;
 use crate::accounting::Counted;
 use crate::dra::{ClaimSource, ClaimView};
-use crate::gang::GangWorkload;
 use crate::pod::Pod;
 use crate::workload::kueue_queue;
 
@@ -80,11 +79,10 @@ impl JobContext {
         self.queue.as_ref()
     }
 
-    /// Adds which of `roles`, each with its pod, start together with others, according to `gang`.
+    /// Adds the names of the roles whose pods start together with others.
     #[must_use]
-    pub fn with_gang<'a>(self, gang: &GangWorkload, roles: impl Iterator<Item = (&'a str, Pod<'a>)>) -> Self {
-        let joint = roles.filter(|(_, pod)| gang.starts_with_others(*pod)).map(|(role, _)| role.to_owned());
-        Self { joint_roles: joint.collect(), ..self }
+    pub fn with_joint_roles<'a>(self, roles: impl Iterator<Item = &'a str>) -> Self {
+        Self { joint_roles: roles.map(str::to_owned).collect(), ..self }
     }
 
     /// Adds the RDMA adapters of the pod of a role after the patch: those that its fabric profile adds.

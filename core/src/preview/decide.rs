@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::gangs::Gangs;
 use super::{INDEPENDENT, InvalidField, PodReport, Preview};
 use crate::config::CheckId;
 use crate::finding::{self, Finding, Severity};
-use crate::gang::{GangView, GangWorkload};
+use crate::gang::GangView;
 use crate::json;
 use crate::lint::{
     CAPTURED_TRAFFIC, DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PORTLESS_SERVICE, PatchedRole, QUOTA,
@@ -71,15 +72,15 @@ impl Preview {
         }
     }
 
-    /// Returns the facts of the whole `workload`, which forms `gang`, with the decisions about the pods of its roles, and these pods after the
-    /// patch.
+    /// Returns the facts of the whole `workload`, whose pods form `gangs`, with the decisions about the pods of its roles, and these pods
+    /// after the patch.
     pub(super) fn job_context(
         &self,
         workload: &Value,
         namespace: &str,
         roles: &[RolePod],
         outcomes: &[(Outcome, Value)],
-        gang: Option<&GangWorkload>,
+        gangs: &Gangs,
     ) -> JobContext {
         let facts = self.facts.view(namespace, None);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
@@ -88,9 +89,8 @@ impl Preview {
             let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
             job = job.with_patched(&lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot));
         }
-        if let Some(gang) = gang {
-            job = job.with_gang(gang, roles.iter().map(|role| (&*role.name, Pod::new(&role.pod))));
-        }
+        let joint_roles = roles.iter().filter(|role| gangs.starts_with_others(Pod::new(&role.pod), namespace));
+        job = job.with_joint_roles(joint_roles.map(|role| &*role.name));
         if json::text(workload, "kind") == Some(INDEPENDENT) {
             return job;
         }

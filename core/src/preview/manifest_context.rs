@@ -67,8 +67,8 @@ pub struct ManifestContext {
     /// Those of a namespace without any.
     no_objects: NamespaceObjects,
     duplicates: Duplicates,
-    /// Workloads that exist in the cluster.
-    live_workloads: HashMap<WorkloadKey, LiveWorkload>,
+    /// Objects of manifests that exist in the cluster, each with those that it has created.
+    live_workloads: HashMap<WorkloadKey, Vec<LiveWorkload>>,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
 }
@@ -180,9 +180,9 @@ impl ManifestContext {
         self.runtimes.stock = stock;
     }
 
-    /// Adds a workload that exists in the cluster.
-    pub fn add_live_workload(&mut self, key: WorkloadKey, workload: LiveWorkload) {
-        self.live_workloads.insert(key, workload);
+    /// Adds the object of a manifest that exists in the cluster, which `key` identifies, and those that it has created.
+    pub fn add_live_workloads(&mut self, key: WorkloadKey, workloads: Vec<LiveWorkload>) {
+        self.live_workloads.insert(key, workloads);
     }
 
     /// Adds Kueue's `LocalQueue` of `namespace` for jobs without the label of a queue.
@@ -190,9 +190,9 @@ impl ManifestContext {
         self.objects.entry(namespace).or_default().add_default_queue();
     }
 
-    /// Returns the workload of `key` if it exists in the cluster.
-    pub(super) fn live_workload(&self, key: &WorkloadKey) -> Option<&LiveWorkload> {
-        self.live_workloads.get(key)
+    /// Returns the object of `key`, if it exists in the cluster, and those that it has created.
+    pub(super) fn live_workloads(&self, key: &WorkloadKey) -> &[LiveWorkload] {
+        self.live_workloads.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Sets the labels of `namespace`, which replace those of the input.

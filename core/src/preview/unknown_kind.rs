@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::gangs::Gangs;
 use super::operator_fields::require_types;
 use super::requests::{self, Request};
 use super::walk::has_pod_template;
@@ -62,7 +63,7 @@ impl Preview {
             let runtimes = self.context.runtimes();
             let roles = generic::roles(&Manifest { raw: &document.value, namespace, runtimes });
             let hint = hint.map(|hint| format!("{name} is not supported: {hint}"));
-            return Ok(self.pods(document, kind, roles, None, hint.into_iter().collect()));
+            return Ok(self.pods(document, kind, roles, &Gangs::default(), hint.into_iter().collect()));
         }
         if let Some(hint) = hint {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hint}")));

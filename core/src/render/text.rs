@@ -87,14 +87,16 @@ pub(super) fn write_objects(out: &mut impl Write, roles: &[PodReport], layout: L
     Ok(())
 }
 
-/// Returns a line about the workload in the cluster, and about each `PodGroup`.
+/// Returns a line about each workload in the cluster, and about each `PodGroup`.
 fn existing(namespace: &str, state: &ClusterState) -> Vec<String> {
-    let LiveWorkload { kind, name, uid, restarts, state: activity, pods } = &state.workload;
-    let count = pods.map(|pods| format!(", {pods} {}", if pods == 1 { "pod" } else { "pods" }));
-    let restarts =
-        (*restarts > 0).then(|| format!(", {restarts} {}", if *restarts == 1 { "restart" } else { "restarts" }));
-    let (count, restarts) = (count.unwrap_or_default(), restarts.unwrap_or_default());
-    let workload = format!("{kind} {namespace}/{name}, {}{count}{restarts}, UID {uid}", workload_state(*activity));
+    let workloads = state.workloads.iter().map(|workload| {
+        let LiveWorkload { kind, name, uid, restarts, state, pods } = workload;
+        let count = pods.map(|pods| format!(", {pods} {}", if pods == 1 { "pod" } else { "pods" }));
+        let restarts =
+            (*restarts > 0).then(|| format!(", {restarts} {}", if *restarts == 1 { "restart" } else { "restarts" }));
+        let (count, restarts) = (count.unwrap_or_default(), restarts.unwrap_or_default());
+        format!("{kind} {namespace}/{name}, {}{count}{restarts}, UID {uid}", workload_state(*state))
+    });
     let groups = state.pod_groups.iter().map(|group| {
         let LiveGroup { api_version, name, managed, deleting, minimum, owner } = group;
         let minimum = minimum.map_or_else(|| "no minimum".to_owned(), |minimum| format!("minimum {minimum}"));
@@ -103,7 +105,7 @@ fn existing(namespace: &str, state: &ClusterState) -> Vec<String> {
         let foreign = if *managed { "" } else { ": not created by trainmesh, which never changes it" };
         format!("PodGroup {namespace}/{name} ({api_version}), {minimum}{owner}{deleting}{foreign}")
     });
-    std::iter::once(workload).chain(groups).collect()
+    workloads.chain(groups).collect()
 }
 
 /// Writes the file, the lines and the field of a refusal by `rule`, which all `roles` have; nothing for a pod without a manifest.

@@ -64,8 +64,11 @@ const DEFAULT_GROUP: &str = "default";
 /// Label and annotation that contain the number of times that all Jobs of the JobSet were recreated.
 pub(super) const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 
-/// Sets the UID and the restarts of its `JobSet` in `pod`, a pod of a manifest.
-pub(crate) fn set_job_set(pod: &mut Value, uid: &str, restarts: u64) {
+/// Sets the UID and the restarts of the `JobSet` called `name` in `pod`, a pod of a manifest, if that belongs to it.
+pub(crate) fn set_job_set(pod: &mut Value, name: &str, uid: &str, restarts: u64) {
+    if Pod::new(pod).label(NAME) != Some(name) {
+        return;
+    }
     let restarts = restarts.to_string();
     for place in ["labels", "annotations"] {
         for (key, value) in [(UID, uid), (RESTART_ATTEMPT, &restarts)] {

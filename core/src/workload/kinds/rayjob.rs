@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::job::{self, Settings};
 use super::raycluster::{self, API_VERSION, AUTOSCALER, CREATED_BY, Cluster, RANDOM_NAME_NOTE};
+use crate::dns;
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, append, containers, env, list_mut};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
@@ -43,7 +44,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let spec = root.get("spec");
     let job = Owner::from_manifest(manifest, API_VERSION, "RayJob")?;
     let selected = spec.get("clusterSelector").get("ray.io/cluster").text()?;
-    let name = selected.map_or_else(|| format!("{}-{ZERO_SUFFIX}", job.name), str::to_owned);
+    // The status of a job that exists.
+    let created = root.get("status").get("rayClusterName").value().and_then(Value::as_str);
+    let known = selected.or(created.filter(|name| dns::is_subdomain(name)));
+    let name = known.map_or_else(|| format!("{}-{ZERO_SUFFIX}", job.name), str::to_owned);
     let cluster = Cluster {
         owner: job.child(API_VERSION, "RayCluster", name),
         namespace: manifest.namespace,
@@ -62,7 +66,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
         Some(_) => {}
     }
     for role in &mut roles {
-        if selected.is_none() {
+        if known.is_none() {
             role.notes.push(RANDOM_NAME_NOTE.to_owned());
         }
         if spec.get("suspend").is_true()? {

@@ -51,6 +51,21 @@ fn the_submitter_receives_the_cluster_address(#[case] spec: Value, #[case] expec
     check(&ray_job(&spec), "submitter", 1, &expected);
 }
 
+/// The status of a job that exists contains the name, which is no longer random.
+#[rstest]
+#[case::known(json!("tune-x7k2p"), "tune-x7k2p", false)]
+#[case::invalid(json!("Tune X"), "tune-00000", true)]
+#[case::of_another_type(json!({}), "tune-00000", true)]
+fn the_name_of_the_cluster_is_that_of_the_status(#[case] name: Value, #[case] expected: &str, #[case] is_random: bool) {
+    let mut job = ray_job(&json!({}));
+    job["status"]["rayClusterName"] = name;
+    let roles = render(&job).unwrap();
+    let head = &roles[0];
+    assert_eq!(head.pod["metadata"]["ownerReferences"][0]["name"], expected);
+    assert_eq!(head.pod["metadata"]["labels"]["ray.io/cluster"], expected);
+    assert_eq!(head.notes.iter().any(|note| note == RANDOM_NAME_NOTE), is_random);
+}
+
 #[rstest]
 #[case::job(json!({}), &["head", "gpu", "submitter"])]
 #[case::http(json!({"submissionMode": "HTTPMode"}), &["head", "gpu"])]
