@@ -15,6 +15,7 @@ mod metadata_values;
 mod misplaced;
 mod missing_queue;
 mod namespace;
+mod namespace_metadata;
 mod object_fields;
 mod objects;
 mod omitted;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use json_patch::jsonptr::PointerBuf;
 
-use super::{PodReport, Preview, manifest_context};
+use super::{PodReport, Preview, namespace_metadata};
 use crate::config::Fabric;
 use crate::finding::{Finding, Severity};
 use crate::lint::{NAMESPACE_FIELD, namespace_keys_without_effect};
@@ -24,7 +24,7 @@ pub(super) fn label_warnings(
     is_excluded: bool,
 ) -> Vec<DocumentWarning> {
     let labels = labels_of(namespace, effective);
-    let annotations = manifest_context::metadata_map(&namespace.value, "annotations");
+    let annotations = namespace_metadata::metadata_map(&namespace.value, "annotations");
     let shown = reported(&labels, &annotations, fabric, is_excluded);
     let warning = |finding: Finding| {
         let message = format!("Namespace {}: {}", super::name_of(namespace), finding.message);
@@ -97,7 +97,7 @@ fn label_position(namespace: &Document, label: &str) -> (Arc<str>, u64) {
 
 /// Returns the labels of `namespace`, and the opt-in if it is only in `effective`, those of `--namespace-labels` or of the cluster.
 fn labels_of(namespace: &Document, effective: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut labels = manifest_context::labels(&namespace.value);
+    let mut labels = namespace_metadata::labels(&namespace.value);
     if effective.get(keys::INJECT).is_some_and(|mode| mode == scope::ENABLED) {
         labels.entry(keys::INJECT.to_owned()).or_insert_with(|| scope::ENABLED.to_owned());
     }

@@ -7,7 +7,7 @@ use super::operator_fields::require_types;
 use super::requests::{self, Request};
 use super::walk::has_pod_template;
 use super::{
-    CONTEXT_KINDS, DocumentPreview, Preview, manifest_context, namespace, namespace_of, placeholders, severities,
+    CONTEXT_KINDS, DocumentPreview, Preview, namespace, namespace_metadata, namespace_of, placeholders, severities,
 };
 use crate::gang::object::GroupApi;
 use crate::manifest::Document;
@@ -36,7 +36,7 @@ impl Preview {
         }
         require_types(&document.value)?;
         if (api_version, kind) == ("v1", "Namespace") {
-            manifest_context::validate(&document.value)?;
+            namespace_metadata::validate(&document.value)?;
             let effective = self.context.labels(super::name_of(document));
             let is_excluded = self.installation.excludes(super::name_of(document));
             let warnings = namespace::label_warnings(document, effective, &self.config.fabric, is_excluded);
