@@ -1,13 +1,19 @@
 //! The workload that owns a pod, and the gang of the pod: a pure function of the workload's object and of the labels
 //! that its operator sets. All members of a gang therefore compute the same name and size.
 
+mod key;
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 
+pub use key::WorkloadKey;
+
+use crate::hash;
 use crate::pod::Pod;
 use crate::workload::{
     GangRole, GangShape, Manifest, PodIdentity, RenderError, Runtimes, SOLE_ROLE, WorkloadKind, identify,
 };
-use crate::{dns, hash};
 
 /// UID of a workload in a manifest that was never created in a cluster.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -20,25 +26,6 @@ const MAX_ROLES: usize = 64;
 const MAX_PLACEMENT: usize = 8 * 1024;
 /// Condition types with which the supported kinds report that a workload has ended.
 const FINAL_CONDITIONS: [&str; 5] = ["Complete", "Completed", "Succeeded", "Failed", "FailureTarget"];
-
-/// Identifies the object that contains the sizes of a pod's gang.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct WorkloadKey {
-    /// Namespace of the object.
-    pub namespace: String,
-    /// API group; empty for the core group.
-    pub group: &'static str,
-    /// Version of the group to read.
-    pub version: &'static str,
-    /// Kind of the object.
-    pub kind: &'static str,
-    /// Plural resource name.
-    pub resource: &'static str,
-    /// Name of the object.
-    pub name: String,
-    /// UID of the object. `None` if the pod does not contain it, as that of an `MPIJob`'s launcher.
-    pub uid: Option<String>,
-}
 
 /// The workload object as an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,35 +101,6 @@ pub enum UnknownGang {
     Conflict(&'static str),
     /// The object is not valid, or too large.
     Object(String),
-}
-
-impl WorkloadKey {
-    /// Returns the object that contains the sizes of the gang of `pod`; `None` if the pod does not belong to a gang, or the
-    /// sizes of its kind are not known.
-    #[must_use]
-    pub fn of(pod: Pod<'_>, namespace: &str) -> Option<Self> {
-        // The name becomes part of a request's path. That of a controller is a user's text.
-        let member = gang_member(pod).filter(|member| dns::is_subdomain(member.workload))?;
-        let kind = member.kind.gang.object.unwrap_or(member.kind);
-        kind.gang.shape?;
-        let controller = pod.controller().filter(|owner| owner.kind == kind.kind && owner.name == member.workload);
-        let uid = controller.and_then(|owner| owner.uid).or_else(|| (kind.gang.uid)(pod));
-        Some(Self {
-            namespace: namespace.to_owned(),
-            group: kind.group,
-            version: kind.versions.first().copied()?,
-            kind: kind.kind,
-            resource: kind.resource,
-            name: member.workload.to_owned(),
-            uid: uid.map(str::to_owned),
-        })
-    }
-
-    /// Returns the `apiVersion` of the object.
-    #[must_use]
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
-    }
 }
 
 impl WorkloadState {
@@ -316,6 +274,3 @@ impl std::fmt::Display for UnknownGang {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
