@@ -3,6 +3,7 @@
 mod bounds;
 mod changes;
 mod commands;
+mod completed_early;
 mod crash;
 mod declared_gangs;
 mod ended;

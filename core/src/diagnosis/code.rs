@@ -57,6 +57,8 @@ codes! {
         OutOfMemory => "a main container exceeded its memory limit, so its rank is lost",
         /// A rank is gone for good.
         RankFailed => "a rank failed and is not restarted by the kubelet, so its peers wait for it",
+        /// Code 0, as if the job had completed.
+        RankCompletedEarly => "a rank completed while others of its process group run, so they wait for it in their next collective operation",
         /// Neither running nor failed.
         RankMissing => "a rank has no pod, so its peers wait for it",
         /// Events of the node.

@@ -3,6 +3,7 @@
 mod absent;
 mod accelerators;
 mod claims;
+mod completed_early;
 mod crash;
 mod creation;
 mod deadlock;
@@ -24,13 +25,14 @@ use super::context::{Context, JobCheck};
 use super::{Diagnosis, job::Job};
 
 /// The checks of one workload.
-const JOB_CHECKS: [JobCheck; 16] = [
+const JOB_CHECKS: [JobCheck; 17] = [
     start::check_images,
     start::check_creation,
     not_started::check,
     crash::check_crash_loops,
     crash::check_memory,
     failure::check,
+    completed_early::check,
     processes::check,
     scheduling::check,
     creation::check,

@@ -175,6 +175,8 @@ recoveries! {
     RankStays => No, "a rank failed, and its owner does not replace it", "its peers wait until their time-out, and fail too";
     /// `ExitCode`, or a Job.
     RankReplaced => Unknown, "a rank failed, and its owner may replace it", "it depends on the exit code, the limit of failures, and whether the peers rejoin";
+    /// Not visible until the time-out.
+    RankCompleted => Unknown, "a rank completed while others of its process group run", "they fail at the time-out of their next collective operation, or complete if they need none";
     /// `--nnodes` with a minimum.
     NodeShrinks => Yes, "the node of a pod does not report, and the other pods are enough for torchrun's minimum of nodes", "the agents form a smaller group";
     /// Fixed at creation.

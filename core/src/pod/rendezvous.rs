@@ -67,6 +67,9 @@ const PORTS: [(&str, ReadPort); 12] = [
 /// Returns the port in the value of a setting.
 type ReadPort = fn(&str) -> Option<u16>;
 
+/// Settings that contain the host at which a group meets.
+const ADDRESSES: [&str; 3] = ["MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT"];
+
 /// Quotes of a shell.
 const QUOTES: [char; 2] = ['"', '\''];
 
@@ -160,6 +163,16 @@ impl Rendezvous {
             None => assigned(word).is_some_and(|(known, _)| known == name),
         };
         container.command_line().position(|text| shell_words(text).take(MAX_WORDS).any(sets))
+    }
+
+    /// Returns true if the settings name the host at which a group of several pods meets.
+    pub(crate) fn has_remote_address(&self) -> bool {
+        let is_remote = |address: &str| {
+            let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+            !host.is_empty() && !is_loopback(host) && !is_loopback(address)
+        };
+        let addresses = ADDRESSES.iter().filter_map(|name| self.setting(name));
+        self.setting("PET_STANDALONE").is_none() && addresses.map(str::trim).any(is_remote)
     }
 
     /// Returns minimum and maximum of `--nnodes`; `None` if it is not set or not a number.

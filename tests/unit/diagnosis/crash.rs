@@ -37,7 +37,7 @@ fn terminated_again(policy: &str, restarts: u64, code: i64) -> Value {
 #[rstest]
 #[case::between_restarts(terminated_again("OnFailure", 3, 1), &["E CrashLoop unknown"])]
 #[case::early_restart(terminated_again("OnFailure", 2, 1), &[])]
-#[case::completed_after_restarts(terminated_again("OnFailure", 3, 0), &[])]
+#[case::completed_after_restarts(terminated_again("OnFailure", 3, 0), &["W RankCompletedEarly unknown"])]
 #[case::not_restarted_any_more(terminated_again("Never", 3, 1), &["E RankFailed unknown"])]
 #[case::often(crash_loop(3, "Error", 1), &["E CrashLoop unknown"])]
 #[case::first_connections(crash_loop(2, "Error", 1), &["W CrashLoop unknown"])]

@@ -47,6 +47,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         link: "docs/diagnose.md#rankfailed",
     },
     Entry {
+        code: DiagnosisCode::RankCompletedEarly,
+        severity: Severity::Warning,
+        proof: "all main containers of a rank have terminated for good with code 0, 5 minutes ago or earlier, and other ranks that started before run on: of jobs whose ranks are one process group, or else of the same role, with the address of a group (`MASTER_ADDR`, `PET_RDZV_ENDPOINT` or the flags of torchrun) or in an indexed Job with a headless Service (`spec.subdomain`). Not if only rank 0 runs on, which may save the result, nor if a rank started later, as in a queue; not for jobs with a launcher or parameter servers, Ray, elastic jobs, and workloads that are suspended, finished or being deleted. Idle accelerators are not counted, because the API does not show if the others wait yet",
+        fix: "read the end of the rank's log: kubectl logs; look for an exception that the program catches, fewer batches than on other ranks (drop the remainder, or use PyTorch's Join), or early stopping that one rank decides alone (reduce the decision over all ranks); then recreate the job",
+        link: "docs/diagnose.md#rankcompletedearly",
+    },
+    Entry {
         code: DiagnosisCode::RankMissing,
         severity: Severity::Error,
         proof: "the workload requests more pods of a role than exist, all of its pods are at least 5 minutes old, and one of its ranks runs; not for workloads that are suspended, finished or being deleted, elastic jobs with their minimum of nodes, nor if the pods cannot be created (PodCreationFails). The launcher of an MPIJob with `WaitForWorkersReady` counts once all workers have been ready for 5 minutes; one whose Job has failed is LauncherFailed",
