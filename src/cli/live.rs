@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anstream::ColorChoice;
 use anyhow::Context as _;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::Client;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -28,6 +29,12 @@ use trainmesh_core::preview::{LiveNamespace, PodReport, dry_run_pod, webhook_abs
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
+/// Consequence of a configuration that is missing or could not be read.
+const EMBEDDED: &str = "using the embedded configuration";
+
+/// Response to the request for the webhook configuration.
+type WebhookResponse = Result<Option<MutatingWebhookConfiguration>, LiveError>;
+
 /// Blocking access to a cluster.
 pub(super) struct LiveCluster {
     runtime: Runtime,
@@ -35,6 +42,8 @@ pub(super) struct LiveCluster {
     /// Context of the kubeconfig, if it is not the current one.
     context: Option<String>,
     installation: Installation,
+    /// Reason why the apiserver calls no webhook of trainmesh, read with the installation or at its first use.
+    webhook_absence: OnceCell<Option<&'static str>>,
     /// Constraint of the nodes, read at the first comparison with quotas.
     nodes: OnceCell<NodeConstraint>,
 }
@@ -45,8 +54,16 @@ impl InstallationArguments {
         if self.is_given() {
             return Ok(self.offline());
         }
-        match live::installation_namespace(client).await {
-            Ok(found) => Ok(found.map_or_else(|| self.offline(), Installation::from)),
+        self.locate(live::webhook_configuration(client).await, context).await
+    }
+
+    /// Returns the installation that `found` shows, the result of reading the webhook configuration.
+    async fn locate(&self, found: WebhookResponse, context: Option<&str>) -> anyhow::Result<Installation> {
+        match found {
+            Ok(found) => {
+                let namespace = live::installation_namespace(found.as_ref()).map(str::to_owned);
+                Ok(namespace.map_or_else(|| self.offline(), Installation::from))
+            }
             Err(error) if !is_forbidden(&error) => Err(error.into()),
             Err(error) => Ok(self.assume(&describe(&error, context).await)),
         }
@@ -82,12 +99,17 @@ impl LiveCluster {
     /// Connects to `context` or the current one of the kubeconfig that kubectl would use.
     pub(super) fn connect(context: Option<&str>, installation: &InstallationArguments) -> anyhow::Result<Self> {
         let runtime = runtime()?;
-        let (client, installation) = runtime.block_on(describe_error(context, async {
+        let (client, installation, webhook_absence) = runtime.block_on(describe_error(context, async {
             let client = client::connect(None, context).await?;
-            let installation = installation.discover(&client, context).await?;
-            Ok((client, installation))
+            if installation.is_given() {
+                return Ok((client, installation.offline(), OnceCell::new()));
+            }
+            let found = live::webhook_configuration(&client).await;
+            let absence = OnceCell::from(known_absence(&found));
+            Ok((client, installation.locate(found, context).await?, absence))
         }))?;
-        Ok(Self { runtime, client, context: context.map(str::to_owned), installation, nodes: OnceCell::new() })
+        let (context, nodes) = (context.map(str::to_owned), OnceCell::new());
+        Ok(Self { runtime, client, context, installation, webhook_absence, nodes })
     }
 
     /// Returns the installation.
@@ -97,19 +119,14 @@ impl LiveCluster {
 
     /// Returns why the apiserver calls no webhook of trainmesh; `None` if it does, or if the user may not read that.
     pub(super) fn webhook_absence(&self) -> Option<&'static str> {
-        let found = self.runtime.block_on(live::webhook_configuration(&self.client));
-        found.ok().and_then(|found| webhook_absence(found.as_ref()))
+        let read = || known_absence(&self.runtime.block_on(live::webhook_configuration(&self.client)));
+        *self.webhook_absence.get_or_init(read)
     }
 
     /// Reads the configuration; the embedded one if the cluster has none.
     pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
-        let Some(text) = self.request(live::configuration(&self.client, self.installation.namespace()))? else {
-            return Ok(Configuration::embedded());
-        };
-        Configuration::parse(&text).map_err(|problems| {
-            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::anyhow!("the cluster's configuration is invalid: {}", problems.join("; "))
-        })
+        let text = self.request(live::configuration(&self.client, self.installation.namespace()))?;
+        text.map_or_else(|| Ok(Configuration::embedded()), |text| parse(&text))
     }
 
     /// Returns the namespace of the context.
@@ -211,22 +228,45 @@ pub(super) async fn describe_error<T>(
     }
 }
 
+/// Returns why the apiserver calls no webhook of trainmesh; `None` if it does, or if the user may not read that.
+fn known_absence(found: &WebhookResponse) -> Option<&'static str> {
+    found.as_ref().ok().and_then(|found| webhook_absence(found.as_ref()))
+}
+
+/// Parses the configuration of the cluster.
+fn parse(text: &str) -> anyhow::Result<Configuration> {
+    Configuration::parse(text).map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the cluster's configuration is invalid: {}", problems.join("; "))
+    })
+}
+
+/// Returns the note about the missing configuration of an installation in `namespace`.
+fn missing_configuration(namespace: &str) -> String {
+    format!("ConfigMap {namespace}/trainmesh-config does not exist; set --trainmesh-namespace to change the namespace")
+}
+
+/// When a command notes that the cluster has no configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AbsenceNote {
+    /// Always: the command acts by the configuration.
+    Always,
+    /// If the user named the namespace of the installation, which may be wrong.
+    NamespaceGiven,
+}
+
 /// Reads the configuration of `context`. Users without permission get the embedded one, whose container names and methods are
 /// the usual ones.
 async fn configuration_or_embedded(
     client: &Client,
     context: Option<&str>,
     installation: &Installation,
-    states_absence: bool,
+    notes_absence: bool,
 ) -> anyhow::Result<Configuration> {
     let namespace = installation.namespace();
     let reason = match live::configuration(client, namespace).await {
-        Ok(None) if !states_absence => return Ok(Configuration::embedded()),
-        Ok(None) => {
-            format!(
-                "ConfigMap {namespace}/trainmesh-config does not exist; set --trainmesh-namespace to change the namespace"
-            )
-        }
+        Ok(None) if !notes_absence => return Ok(Configuration::embedded()),
+        Ok(None) => missing_configuration(namespace),
         Ok(Some(text)) => match Configuration::parse(&text) {
             Ok(configuration) => return Ok(configuration),
             Err(_) => "the cluster's configuration is invalid".to_owned(),
@@ -234,26 +274,25 @@ async fn configuration_or_embedded(
         Err(error) if !is_forbidden(&error) => return Err(error.into()),
         Err(error) => describe(&error, context).await,
     };
-    print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
+    print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; {EMBEDDED}"));
     Ok(Configuration::embedded())
 }
 
 /// Finds the installation and reads its configuration, for reports that are right as far as they go: assumes the usual values if a
-/// request fails for a while. The second value is true then. A missing `ConfigMap` is noted if the command acts by it, or the user named
-/// its namespace.
+/// request fails for a while. The second value is true then.
 pub(super) async fn configuration_or_assumed(
     client: &Client,
     context: Option<&str>,
     arguments: &InstallationArguments,
-    acts: bool,
+    absence: AbsenceNote,
 ) -> anyhow::Result<(Configuration, bool)> {
     let (installation, is_assumed) = arguments.discover_or_assume(client, context).await?;
-    let states_absence = acts || arguments.is_given();
-    match configuration_or_embedded(client, context, &installation, states_absence).await {
+    let notes_absence = absence == AbsenceNote::Always || arguments.is_given();
+    match configuration_or_embedded(client, context, &installation, notes_absence).await {
         Ok(configuration) => Ok((configuration, is_assumed)),
         Err(error) if is_temporary(error.as_ref()) => {
             let reason = describe(error.as_ref(), context).await;
-            print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
+            print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; {EMBEDDED}"));
             Ok((Configuration::embedded(), true))
         }
         Err(error) => Err(error),

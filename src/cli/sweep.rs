@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::age::format_age;
 use super::installation::InstallationArguments;
-use super::live::{configuration_or_assumed, describe_error, no_pods, runtime};
+use super::live::{AbsenceNote, configuration_or_assumed, describe_error, no_pods, runtime};
 use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
@@ -76,7 +76,8 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         Some(namespace) => Some(namespace.clone()),
         None => Some(client.default_namespace().to_owned()),
     };
-    let (configuration, is_assumed) = configuration_or_assumed(&client, context.as_deref(), installation, true).await?;
+    let (configuration, is_assumed) =
+        configuration_or_assumed(&client, context.as_deref(), installation, AbsenceNote::Always).await?;
     if *apply && is_assumed {
         // Other settings may select other containers and methods.
         bail!("--apply needs the cluster's settings: try again later, or list the pods without --apply");

@@ -80,12 +80,12 @@ pub async fn webhook_configuration(client: &Client) -> Result<Option<MutatingWeb
     Ok(find(&step, api.get(WEBHOOK_CONFIGURATION)).await?)
 }
 
-/// Returns the namespace that trainmesh is installed in: that of the Service in its `MutatingWebhookConfiguration`.
+/// Returns the namespace that trainmesh is installed in: that of the Service in `found`, its `MutatingWebhookConfiguration`.
 /// `None` if the object does not exist or refers to a URL.
-pub async fn installation_namespace(client: &Client) -> Result<Option<String>, LiveError> {
-    let found = webhook_configuration(client).await?;
-    let webhooks = found.and_then(|found| found.webhooks).unwrap_or_default();
-    Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
+#[must_use]
+pub fn installation_namespace(found: Option<&MutatingWebhookConfiguration>) -> Option<&str> {
+    let webhooks = found.and_then(|found| found.webhooks.as_deref()).unwrap_or_default();
+    webhooks.iter().find_map(|webhook| webhook.client_config.service.as_ref()).map(|service| service.namespace.as_str())
 }
 
 /// Returns the text of the configuration of the installation in `namespace`; `None` if there is none.

@@ -12,6 +12,7 @@ const CREATED: &str = "2026-01-02T00:00:00Z";
 const BEFORE: &str = "2026-01-01T00:00:00Z";
 const AFTER: &str = "2026-01-03T00:00:00Z";
 const POD_PATH: &str = "/api/v1/namespaces/team-a/pods/llama-0";
+const WEBHOOK_CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh";
 
 /// Returns an injected pod with these labels and annotations, which requests GPUs.
 pub fn pod(labels: &Value, annotations: &Value) -> Value {
@@ -79,7 +80,7 @@ fn cluster_with_webhooks(pod: Value, labels: &Value, labeled_at: &str, webhooks:
         ("/api/v1/namespaces/team-a/pods/job.yaml", missing("pods \"job.yaml\"")),
         ("/api/v1/namespaces/default/pods/llama-0", missing("pods \"llama-0\"")),
         ("/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config", missing("configmaps \"trainmesh-config\"")),
-        ("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh", webhook_configuration),
+        (WEBHOOK_CONFIGURATION, webhook_configuration),
     ])
     .with_message("pods \"secret\" is forbidden: User \"jane\" cannot get resource \"pods\"")
 }
@@ -187,6 +188,18 @@ fn pods_are_explained(#[case] pod: Value, #[case] labels: Value, #[case] expecte
     let run = Run { stdout: squeeze(&run.stdout), ..run };
     let expected: Vec<String> = expected.iter().map(|part| squeeze(part)).collect();
     assert_exit(&run, 0, &expected.iter().map(String::as_str).collect::<Vec<_>>(), "");
+}
+
+/// Its namespace is that of the installation, and its absence the cause of a missed pod.
+#[rstest]
+#[case::pod(EXPLAIN)]
+#[case::namespace_given("preview llama-0 -n team-a --cluster --trainmesh-namespace trainmesh-system")]
+fn the_webhook_configuration_is_read_once(#[case] command: &str) {
+    let apiserver = cluster(pod(&json!({}), &json!({})), &enabled(), BEFORE);
+    assert_exit(&run(&apiserver, command), 0, &["webhook: has not changed the pod"], "");
+    let requests = apiserver.requests();
+    let count = requests.iter().filter(|path| path.starts_with(WEBHOOK_CONFIGURATION)).count();
+    assert_eq!(count, 1, "{requests:#?}");
 }
 
 #[rstest]

@@ -6,7 +6,7 @@ use kube::Client;
 
 use super::Arguments;
 use super::scope::ScopeArguments;
-use crate::cli::live::{configuration_or_assumed, describe_error, no_pods, runtime};
+use crate::cli::live::{AbsenceNote, configuration_or_assumed, describe_error, no_pods, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
 use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot, read_workloads};
@@ -119,7 +119,7 @@ impl Connection {
         let default = || client.default_namespace().to_owned();
         let namespace = (!all_namespaces).then(|| namespace.clone().unwrap_or_else(default));
         let (configuration, is_assumed) =
-            configuration_or_assumed(&client, context.as_deref(), installation, false).await?;
+            configuration_or_assumed(&client, context.as_deref(), installation, AbsenceNote::NamespaceGiven).await?;
         Ok(Self { client, namespace, settings: configuration.termination, is_assumed })
     }
 
