@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::future::ready;
 use std::sync::Arc;
 
 use anstream::ColorChoice;
@@ -42,6 +43,8 @@ pub(super) struct LiveCluster {
     /// Context of the kubeconfig, if it is not the current one.
     context: Option<String>,
     installation: Installation,
+    /// True if the user named the namespace of the installation.
+    is_named: bool,
     /// Reason why the apiserver calls no webhook of trainmesh, read with the installation or at its first use.
     webhook_absence: OnceCell<Option<&'static str>>,
     /// Constraint of the nodes, read at the first comparison with quotas.
@@ -99,9 +102,10 @@ impl LiveCluster {
     /// Connects to `context` or the current one of the kubeconfig that kubectl would use.
     pub(super) fn connect(context: Option<&str>, installation: &InstallationArguments) -> anyhow::Result<Self> {
         let runtime = runtime()?;
+        let is_named = installation.is_given();
         let (client, installation, webhook_absence) = runtime.block_on(describe_error(context, async {
             let client = client::connect(None, context).await?;
-            if installation.is_given() {
+            if is_named {
                 return Ok((client, installation.offline(), OnceCell::new()));
             }
             let found = live::webhook_configuration(&client).await;
@@ -109,7 +113,7 @@ impl LiveCluster {
             Ok((client, installation.locate(found, context).await?, absence))
         }))?;
         let (context, nodes) = (context.map(str::to_owned), OnceCell::new());
-        Ok(Self { runtime, client, context, installation, webhook_absence, nodes })
+        Ok(Self { runtime, client, context, installation, is_named, webhook_absence, nodes })
     }
 
     /// Returns the installation.
@@ -127,6 +131,32 @@ impl LiveCluster {
     pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
         let text = self.request(live::configuration(&self.client, self.installation.namespace()))?;
         text.map_or_else(|| Ok(Configuration::embedded()), |text| parse(&text))
+    }
+
+    /// Like [`Self::configuration`], with a note if the cluster has none, for a pod that exists: its annotations show what was
+    /// applied, so that a user who may not read the configuration gets `None`, with a note.
+    pub(super) fn permitted_configuration(&self) -> anyhow::Result<Option<Configuration>> {
+        let namespace = self.installation.namespace();
+        let note = |reason: &str, consequence: &str| {
+            print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; {consequence}"));
+        };
+        match self.runtime.block_on(live::configuration(&self.client, namespace)) {
+            Err(error) if is_forbidden(&error) => {
+                let reason = self.runtime.block_on(describe(&error, self.context.as_deref()));
+                note(&reason, "only what the annotations of the pod record is shown");
+                Ok(None)
+            }
+            found => {
+                let Some(text) = self.request(ready(found))? else {
+                    // Without its webhook, the report names this cause, and such a cluster usually has no configuration.
+                    if self.is_named || self.webhook_absence().is_none() {
+                        note(&missing_configuration(namespace), EMBEDDED);
+                    }
+                    return Ok(Some(Configuration::embedded()));
+                };
+                parse(&text).map(Some)
+            }
+        }
     }
 
     /// Returns the namespace of the context.

@@ -52,6 +52,10 @@ impl LiveCluster {
         match *self {}
     }
 
+    pub(super) fn permitted_configuration(&self) -> anyhow::Result<Option<Configuration>> {
+        match *self {}
+    }
+
     pub(super) fn default_namespace(&self) -> &str {
         match *self {}
     }

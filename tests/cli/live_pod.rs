@@ -12,6 +12,7 @@ const CREATED: &str = "2026-01-02T00:00:00Z";
 const BEFORE: &str = "2026-01-01T00:00:00Z";
 const AFTER: &str = "2026-01-03T00:00:00Z";
 const POD_PATH: &str = "/api/v1/namespaces/team-a/pods/llama-0";
+const CONFIG_MAP: &str = "/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config";
 const WEBHOOK_CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh";
 
 /// Returns an injected pod with these labels and annotations, which requests GPUs.
@@ -79,7 +80,7 @@ fn cluster_with_webhooks(pod: Value, labels: &Value, labeled_at: &str, webhooks:
         ("/api/v1/namespaces/team-a/pods/gone", missing("pods \"gone\"")),
         ("/api/v1/namespaces/team-a/pods/job.yaml", missing("pods \"job.yaml\"")),
         ("/api/v1/namespaces/default/pods/llama-0", missing("pods \"llama-0\"")),
-        ("/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config", missing("configmaps \"trainmesh-config\"")),
+        (CONFIG_MAP, missing("configmaps \"trainmesh-config\"")),
         (WEBHOOK_CONFIGURATION, webhook_configuration),
     ])
     .with_message("pods \"secret\" is forbidden: User \"jane\" cannot get resource \"pods\"")
@@ -182,12 +183,93 @@ const EXPLAIN: &str = "preview llama-0 -n team-a --cluster";
     &["FP045 W label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?"]
 )]
 fn pods_are_explained(#[case] pod: Value, #[case] labels: Value, #[case] expected: &[&str]) {
-    // The widths of the columns depend on the names of all rules and reasons.
+    let _ = explain(&cluster(pod, &labels, BEFORE), expected, "");
+}
+
+/// Explains the pod of the cluster, and checks parts of the output. The widths of its columns depend on the names of all rules and
+/// reasons.
+fn explain(apiserver: &Apiserver, stdout: &[&str], stderr: &str) -> Run {
     let squeeze = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    let run = run(&cluster(pod, &labels, BEFORE), EXPLAIN);
+    let run = run(apiserver, EXPLAIN);
     let run = Run { stdout: squeeze(&run.stdout), ..run };
-    let expected: Vec<String> = expected.iter().map(|part| squeeze(part)).collect();
-    assert_exit(&run, 0, &expected.iter().map(String::as_str).collect::<Vec<_>>(), "");
+    let expected: Vec<String> = stdout.iter().map(|part| squeeze(part)).collect();
+    assert_exit(&run, 0, &expected.iter().map(String::as_str).collect::<Vec<_>>(), stderr);
+    run
+}
+
+/// Most users may not read the namespace of the installation, and what the defaults would do is not what its webhook does.
+#[rstest]
+#[case::applied(
+    pod(&json!({"trainmesh.dev/injct": "disabled"}), &json!({
+        "proxy.istio.io/config": "holdApplicationUntilProxyStarts: true",
+        "trainmesh.dev/applied": "mesh.hold,fabric=tcp",
+        "trainmesh.dev/fabric-revision": "0123456789ab",
+    })),
+    enabled(),
+    &[
+        "mesh.hold refused HoldNotRendered",
+        "fabric applied RecordedAsApplied the annotation trainmesh.dev/applied records the rule: profile tcp, revision 0123456789ab\n",
+        "gang skipped ConfigurationUnknown no annotation of the pod records the rule",
+        "webhook: handled the pod when it was created\n",
+    ]
+)]
+#[case::refused(
+    pod(&json!({"trainmesh.dev/fabric": "eks-efa"}), &json!({"trainmesh.dev/refused": "fabric=FabricContradicted"})),
+    enabled(),
+    &["fabric refused FabricContradicted", "add a nodeSelector for node.kubernetes.io/instance-type"]
+)]
+#[case::refused_for_another_reason(
+    pod(&json!({"trainmesh.dev/fabric": "own"}), &json!({"trainmesh.dev/refused": "fabric=FabricNotAllowed"})),
+    enabled(),
+    &["fabric refused FabricNotAllowed the fabric profile is not available in this namespace\n"]
+)]
+#[case::nothing_recorded(
+    pod(&json!({}), &json!({})),
+    enabled(),
+    &["mesh.hold skipped ConfigurationUnknown", "webhook: wrote no annotation; whether a rule would change the pod depends"]
+)]
+#[case::not_opted_in(pod(&json!({}), &json!({})), json!({}), &["mesh.hold skipped NamespaceNotOptedIn"])]
+#[case::audit_mode(
+    pod(&json!({}), &json!({})),
+    json!({"trainmesh.dev/inject": "audit", "istio-injection": "enabled"}),
+    &["mesh.hold skipped ConfigurationUnknown", "webhook: changes no pods: the namespace is in audit mode\n"]
+)]
+fn annotations_count_without_the_configuration(#[case] pod: Value, #[case] labels: Value, #[case] expected: &[&str]) {
+    let apiserver = cluster(pod, &labels, BEFORE);
+    apiserver.replace(CONFIG_MAP, failure(403, "Forbidden"));
+    let run = explain(&apiserver, expected, "; only what the annotations of the pod record is shown\n");
+    for computed in ["MissedByWebhook", "HoldAdded", "new jobs", "current", "FP0"] {
+        assert!(!run.stdout.contains(computed), "{computed}: {run:#?}");
+    }
+}
+
+/// Returns the response of an apiserver that fails.
+fn failure(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason, "code": code})
+}
+
+#[test]
+fn a_configuration_that_may_be_read_later_is_an_error() {
+    let apiserver = cluster(pod(&json!({}), &json!({})), &enabled(), BEFORE);
+    apiserver.replace(CONFIG_MAP, failure(503, "ServiceUnavailable"));
+    assert_exit(&run(&apiserver, EXPLAIN), 2, &[], "try again later");
+}
+
+/// The embedded configuration may differ from that of an installation in another namespace. A cluster without an installation has none.
+#[rstest]
+#[case::installed(true, "", true)]
+#[case::not_installed(false, "", false)]
+#[case::namespace_given(false, " --trainmesh-namespace trainmesh-system", true)]
+fn a_missing_configuration_is_noted(#[case] is_installed: bool, #[case] flag: &str, #[case] expected: bool) {
+    let apiserver = cluster(pod(&json!({}), &json!({})), &enabled(), BEFORE);
+    if !is_installed {
+        apiserver.replace(WEBHOOK_CONFIGURATION, failure(404, "NotFound"));
+    }
+    let run = run(&apiserver, &format!("{EXPLAIN}{flag}"));
+    let note = "note: ConfigMap trainmesh-system/trainmesh-config does not exist; set --trainmesh-namespace to change the namespace; \
+                using the embedded configuration\n";
+    assert_exit(&run, 0, &["mesh.hold"], if expected { note } else { "" });
+    assert_eq!(run.stderr.contains(note), expected, "{run:#?}");
 }
 
 /// Its namespace is that of the installation, and its absence the cause of a missed pod.

@@ -32,6 +32,8 @@ pub struct LivePod<'a> {
     pub opted_in_since: Option<Timestamp>,
     /// Reason why the apiserver calls no webhook of trainmesh now; `None` if it does, or if that is unknown.
     pub webhook_absence: Option<&'a str>,
+    /// False if the configuration of the cluster could not be read, so that only the pod's annotations count.
+    pub is_configuration_known: bool,
 }
 
 /// A namespace of a cluster.
@@ -45,15 +47,15 @@ pub struct LiveNamespace {
 
 impl Preview {
     /// Explains a pod that exists in a cluster. The report contains the decisions that the pod's annotations record;
-    /// for the other rules, the current labels and configuration decide. The patch is empty, because a pod is changed
-    /// only when it is created.
+    /// for the other rules, the current labels and configuration decide. Without the configuration, nothing is known about
+    /// these rules, and there are no findings. The patch is empty, because a pod is changed only when it is created.
     #[must_use]
     pub fn live_pod(&self, live: &LivePod<'_>) -> PodReport {
         let LivePod { namespace, pod: raw, .. } = *live;
         let pod = Pod::new(raw);
         let namespace_labels = self.context.labels(namespace);
-        let recorded = Recorded::read(pod, &self.config);
-        let (outcome, trace) = match self.installation.pod_mode(pod, namespace, namespace_labels) {
+        let recorded = Recorded::read(pod, live.is_configuration_known.then_some(&self.config));
+        let (mut outcome, trace) = match self.installation.pod_mode(pod, namespace, namespace_labels) {
             Err(exclusion) => {
                 let trace = WebhookTrace::new(WebhookResult::Excluded, Some(Reason::from(exclusion).text()));
                 (excluded(pod, exclusion, namespace_labels, &self.config.fabric), trace)
@@ -77,6 +79,10 @@ impl Preview {
                 (outcome, trace)
             }
         };
+        if !live.is_configuration_known {
+            // Profiles and severities are those of the configuration.
+            outcome.findings.clear();
+        }
         let copied = matches!(trace.webhook, WebhookResult::Excluded | WebhookResult::Audited) && !recorded.is_empty();
         let warnings = copied.then(|| COPIED.to_owned()).into_iter().collect();
         let text = |pointer: &str| raw.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -132,12 +138,17 @@ fn explain(live: &LivePod<'_>, recorded: &Recorded, snapshot: &Snapshot<'_>) -> 
     }
     let mut current = mutate(&before_injection(&pod), snapshot);
     if snapshot.mode == Mode::Audit {
+        if !live.is_configuration_known {
+            current.rules = current.rules.iter().map(recorded::undecided).collect();
+        }
         return (current, WebhookTrace::new(WebhookResult::Audited, None));
     }
     let missed = missed_rules(&pod, snapshot);
     let is_unrecorded = |rule: &RuleOutcome| rule.outcome == Verdict::Refused && snapshot.mode == Mode::Enabled;
     let trace = if !recorded.is_empty() {
         WebhookTrace::new(WebhookResult::Handled, None)
+    } else if !live.is_configuration_known {
+        WebhookTrace::new(WebhookResult::Unknown, None)
     } else if missed.is_empty() && !current.rules.iter().any(is_unrecorded) {
         WebhookTrace::new(WebhookResult::NotNeeded, None)
     } else {

@@ -27,6 +27,8 @@ codes! {
         Excluded => "not called for the pod",
         /// The namespace is in audit mode.
         Audited => "changes no pods: the namespace is in audit mode",
+        /// The pod has no annotation of the webhook, and the configuration is not known.
+        Unknown => "wrote no annotation; whether a rule would change the pod depends on the configuration, which could not be read",
         /// A rule applies, but the pod has no annotation of the webhook.
         Missed => "has not changed the pod, although rules would change it",
     }
@@ -40,7 +42,7 @@ pub struct AppliedFabric {
     pub profile: String,
     /// Revision of the profile when it was applied.
     pub revision: String,
-    /// Revision of the profile in the current configuration; `None` if it contains no such profile.
+    /// Revision of the profile in the current configuration; `None` if it contains no such profile, or is not known.
     pub current_revision: Option<String>,
 }
 
@@ -54,13 +56,17 @@ impl WebhookTrace {
 impl AppliedFabric {
     /// Describes the profile and its revision.
     pub(super) fn describe(&self) -> String {
-        let Self { profile, revision, current_revision } = self;
-        let current_state = match current_revision {
+        let current_state = match &self.current_revision {
             None => "; the configuration no longer contains the profile".to_owned(),
-            Some(current) if current == revision => ", which is the current one".to_owned(),
+            Some(current) if *current == self.revision => ", which is the current one".to_owned(),
             Some(current) => format!("; new jobs get revision {current}"),
         };
-        format!("profile {profile}, revision {revision}{current_state}")
+        format!("{}{current_state}", self.describe_assignment())
+    }
+
+    /// Describes the profile and its revision without the current one, which is not known.
+    pub(super) fn describe_assignment(&self) -> String {
+        format!("profile {}, revision {}", self.profile, self.revision)
     }
 }
 

@@ -33,6 +33,8 @@ codes! {
         RecordedAsApplied => "the annotation trainmesh.dev/applied records the rule",
         /// Used only to explain a pod that exists.
         MissedByWebhook => "the pod lacks the change",
+        /// Used only to explain a pod that exists.
+        ConfigurationUnknown => "no annotation of the pod records the rule, and the configuration that decides about it could not be read",
         /// Configuration: `mesh.enabled: false`.
         MeshOff => "mesh rules are disabled in the configuration",
         /// The mode is [`Mode::IstioAux`](crate::scope::Mode::IstioAux).

@@ -11,6 +11,7 @@ use super::super::{Status, stderr};
 use super::Arguments;
 use super::fail_on::{Causes, PodCauses};
 use crate::manifest;
+use trainmesh_core::config::Configuration;
 use trainmesh_core::dns;
 use trainmesh_core::preview::{LivePod, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, Premise, TextOptions};
@@ -37,16 +38,21 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
         };
         bail!("pod {namespace}/{name} not found{hint}");
     };
-    let configuration = live.configuration()?;
+    let configuration = live.permitted_configuration()?;
     let found = live.namespace(&namespace)?.unwrap_or_default();
     let mut context = ManifestContext::new(None);
     context.set_labels(namespace.clone(), found.labels);
-    let facts = live.facts(&configuration, &BTreeSet::from([namespace.clone()]));
-    let preview = Preview::new(configuration, context, namespace.clone())
-        .with_facts(facts)
+    let live_pod = LivePod {
+        namespace: &namespace,
+        pod: &pod,
+        opted_in_since: found.opted_in_since,
+        webhook_absence: live.webhook_absence(),
+        is_configuration_known: configuration.is_some(),
+    };
+    let facts = configuration.as_ref().map(|known| live.facts(known, &BTreeSet::from([namespace.clone()])));
+    let preview = Preview::new(configuration.unwrap_or_else(Configuration::embedded), context, namespace.clone())
+        .with_facts(facts.unwrap_or_default())
         .with_installation(live.installation().clone());
-    let webhook_absence = live.webhook_absence();
-    let live_pod = LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since, webhook_absence };
     let reports = [preview.live_pod(&live_pod)];
     let mut causes = Causes::default();
     causes.add(PodCauses::new(&arguments.conditions, &reports));

@@ -11,16 +11,18 @@ pub(super) struct Recorded {
     applied: Vec<RuleId>,
     refused: Vec<Refusal>,
     pub(super) fabric: Option<AppliedFabric>,
+    is_configuration_known: bool,
 }
 
 impl Recorded {
-    /// Reads the annotations of `pod`.
-    pub(super) fn read(pod: Pod<'_>, config: &Configuration) -> Self {
+    /// Reads the annotations of `pod`. `config` is the configuration of the cluster, if it is known.
+    pub(super) fn read(pod: Pod<'_>, config: Option<&Configuration>) -> Self {
         let fabric = Assignment::from_pod(pod).map(|Assignment { profile, revision }| {
-            let current_revision = config.fabric.profiles.find(&profile).map(|entry| entry.revision.clone());
-            AppliedFabric { profile, revision, current_revision }
+            let current = config.and_then(|config| config.fabric.profiles.find(&profile));
+            AppliedFabric { current_revision: current.map(|entry| entry.revision.clone()), profile, revision }
         });
-        Self { applied: applied_rules(pod), refused: Refusal::read(pod), fabric }
+        let is_configuration_known = config.is_some();
+        Self { applied: applied_rules(pod), refused: Refusal::read(pod), fabric, is_configuration_known }
     }
 
     /// Returns true if the annotations contain no rule.
@@ -42,7 +44,8 @@ impl Recorded {
         }
         if self.applied.contains(&current.rule) {
             let fabric = self.fabric.as_ref().filter(|_| current.rule == RuleId::Fabric);
-            let detail = fabric.map(AppliedFabric::describe);
+            let is_known = self.is_configuration_known;
+            let detail = fabric.map(|it| if is_known { it.describe() } else { it.describe_assignment() });
             return RuleOutcome::new(current.rule, Verdict::Applied, Reason::RecordedAsApplied, detail, None);
         }
         if let Some(refusal) = self.refused.iter().find(|refusal| refusal.rule == current.rule) {
@@ -50,16 +53,19 @@ impl Recorded {
                 return current;
             }
             let detail = match current.outcome {
-                Verdict::Applied => {
-                    format!("when the pod was created; a new pod gets it, so recreate the job: {}", current.message)
-                }
+                _ if !self.is_configuration_known => None,
+                Verdict::Applied => Some(format!(
+                    "when the pod was created; a new pod gets it, so recreate the job: {}",
+                    current.message
+                )),
                 outcome => {
-                    format!("with the current labels and configuration: {}: {}", outcome.name(), current.message)
+                    Some(format!("with the current labels and configuration: {}: {}", outcome.name(), current.message))
                 }
             };
-            return RuleOutcome::new(current.rule, Verdict::Refused, refusal.reason, Some(detail), current.field);
+            return RuleOutcome::new(current.rule, Verdict::Refused, refusal.reason, detail, current.field);
         }
         match rendered {
+            _ if !self.is_configuration_known => undecided(&current),
             _ if is_missed => RuleOutcome::new(
                 current.rule,
                 Verdict::Skipped,
@@ -72,4 +78,9 @@ impl Recorded {
             _ => current,
         }
     }
+}
+
+/// Returns the outcome of a rule that only the configuration would decide, which is not known.
+pub(super) fn undecided(rule: &RuleOutcome) -> RuleOutcome {
+    RuleOutcome::new(rule.rule, Verdict::Skipped, Reason::ConfigurationUnknown, None, None)
 }
