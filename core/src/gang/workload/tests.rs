@@ -345,7 +345,7 @@ fn names_are_label_values_and_object_names(#[case] name: &str) {
     let mut workload = read(&pytorch(json!({}), &[("Worker", 2)])).unwrap();
     name.clone_into(&mut workload.owner.name);
     let name = workload.gang(GangPosition::default()).name;
-    assert!(crate::labels::is_value(&name) && dns::is_subdomain(&name), "{name}");
+    assert!(crate::labels::is_value(&name) && crate::dns::is_subdomain(&name), "{name}");
 }
 
 #[rstest]
