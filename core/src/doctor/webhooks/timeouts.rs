@@ -37,12 +37,13 @@ pub(in super::super) fn check<'a>(
         .iter()
         .filter(|(_, sum, _)| *sum >= DEADLINE)
         .partition(|(_, sum, webhooks)| (sum, webhooks) == (most, names));
-    let mut evidence = format!("{}: {most} s: {names}", join_names(slowest.iter().map(|(namespace, ..)| namespace)));
+    let slowest = join_names(slowest.iter().map(|(namespace, ..)| namespace));
+    let mut parts = vec![format!("{slowest}: {most} s: {names}")];
     if !others.is_empty() {
         let others = join_names(others.iter().map(|(namespace, sum, _)| format!("{namespace} ({sum} s)")));
-        evidence.push_str(&format!("; also {others}"));
+        parts.push(format!("also {others}"));
     }
-    vec![(Code::TimeoutsExceedDeadline, evidence)]
+    vec![(Code::TimeoutsExceedDeadline, parts.join("; "))]
 }
 
 /// Returns the sum of the timeouts, and the webhooks with theirs.
