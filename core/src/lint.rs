@@ -155,6 +155,11 @@ pub(crate) fn unknown_fields(pod: Pod<'_>, settings: &LintSettings) -> Vec<Findi
     run_alone(UNKNOWN_FIELDS, settings, |findings| fields::check(pod, findings))
 }
 
+/// Runs FP049 alone, for fields of a pod with an invalid value: pointers, severities and problems.
+pub(crate) fn invalid_fields(fields: &[(String, Severity, String)], settings: &LintSettings) -> Vec<Finding> {
+    run_alone(UNKNOWN_FIELDS, settings, |findings| fields::report_invalid(fields, findings))
+}
+
 /// Runs FP051 alone, for a pod as its owner creates it.
 pub(crate) fn unknown_claims(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
     run_alone(UNKNOWN_CLAIMS, settings, |findings| claims::check_unknown(input, findings))

@@ -77,27 +77,34 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
 /// Like [`mutate`], with a verification that the caller selects.
 #[must_use]
 pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> Outcome {
-    decide(pod, snapshot, verification).0
+    decide(pod, snapshot, verification, None).0
 }
 
-/// Like [`mutate`], and also returns `pod` with the patch of the outcome.
+/// Like [`mutate`], and also returns `pod` with the patch of the outcome. The patch is withheld for a pod that the apiserver rejects
+/// for another reason than those that the verification finds.
 #[must_use]
-pub fn mutate_and_apply(pod: &Value, snapshot: &Snapshot<'_>) -> (Outcome, Value) {
-    let (outcome, patched) = decide(pod, snapshot, Verification::Complete);
+pub fn mutate_and_apply(pod: &Value, snapshot: &Snapshot<'_>, rejection: Option<String>) -> (Outcome, Value) {
+    let (outcome, patched) = decide(pod, snapshot, Verification::Complete, rejection);
     // In audit mode, the outcome has no patch.
     let patched = patched.filter(|_| !outcome.patch.is_empty()).unwrap_or_else(|| pod.clone());
     (outcome, patched)
 }
 
 /// Returns the outcome, and the pod with the planned patch if the verification was complete.
-fn decide(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> (Outcome, Option<Value>) {
+fn decide(
+    pod: &Value,
+    snapshot: &Snapshot<'_>,
+    verification: Verification,
+    rejection: Option<String>,
+) -> (Outcome, Option<Value>) {
     let Draft { mut rules, mut warnings, findings: reported, plan, label_purpose } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
-    let verified = match verification {
+    let verified = match (verification, rejection) {
         _ if patch.is_empty() => Ok(None),
+        (_, Some(problem)) => Err(VerifyError::Rejected(problem)),
         // The lint needs the complete patched pod if containers change.
-        Verification::Affected if !patch.changes_spec() => verify_affected(pod, &patch, &plan).map(|()| None),
-        Verification::Affected | Verification::Complete => verify(pod, &patch, &plan).map(Some),
+        (Verification::Affected, None) if !patch.changes_spec() => verify_affected(pod, &patch, &plan).map(|()| None),
+        (Verification::Affected | Verification::Complete, None) => verify(pod, &patch, &plan).map(Some),
     };
     let (mut findings, failure, patched) = match verified {
         Ok(patched) => {

@@ -246,6 +246,7 @@ impl Preview {
             let report = PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job));
             let labels_assumed = self.context.is_assumed(&namespace);
             let mut report = PodReport { labels_assumed, namespace_findings, ..report };
+            report.add_invalid(&self.config.fabric.lint);
             self.locate_rules_in_namespace(&mut report);
             report
         });

@@ -105,7 +105,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     &[],
     "only called for CREATE"
 )]
-#[case::invalid_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod", "invalid stdin:1 .spec is 5: expected a mapping"], "")]
+#[case::invalid_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod", "FP049 E the apiserver rejects the pod: .spec is 5: expected a mapping"], "")]
 #[case::control_characters_in_names(
     &["preview", "-f", "-"],
     "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u001b[31m\\nPod x/y\"}\nspec: {containers: []}\n",

@@ -104,7 +104,19 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 )]
 #[case::invalid_pod(
     &job("", "", "        env: [{name: A, value: 5}]\n"), &[],
-    &[("refused", "stdin:11: Job default/a: invalid .spec.containers[0].env[0].value is 5"), ("unknown", "invalid .spec.containers[0].env[0].value is 5"), ("warning", "patch withheld")]
+    &[("refused", "stdin:11: Job default/a: FP049: the apiserver rejects the pod: .spec.containers[0].env[0].value is 5"), ("unknown", "FP049: the apiserver rejects the pod: "), ("warning", "stdin:11: Job default/a: FP049: the apiserver rejects the pod: ")]
+)]
+#[case::invalid_quantity(
+    &job("", "", "        resources: {limits: {memory: 12GB}}\n"), &[],
+    &[
+        ("refused", "stdin:11: Job default/a: FP049: the apiserver rejects the pod: .spec.containers[0].resources.limits.memory is \"12GB\""),
+        ("unknown", "stdin:11: Job default/a: FP049"),
+        ("warning", "stdin:11: Job default/a: FP049"),
+    ]
+)]
+#[case::quantity_that_is_read_as_zero(
+    &job("", "", "        resources: {limits: {cpu: null}}\n"), &[],
+    &[CHANGED, ("unknown", "stdin:11: Job default/a: FP049"), ("warning", "cpu is null: expected a quantity such as 8 or 4Gi; the apiserver reads it as 0")]
 )]
 #[case::misspelled_gpus(
     &job("", "", "        resources: {limits: {nvidia.com/gpus: 8}}\n"), &["--fabric", "eks-efa"],
@@ -271,15 +283,15 @@ fn refusals_have_a_line_and_a_field(
 #[rstest]
 #[case::invalid_pod(
     &job("", "", "        env: [{name: A, value: 5}]\n"), "", &["refused", "unknown", "warning"],
-    &["unknown: stdin:11: Job default/a: invalid .spec.containers[0].env[0].value is 5: expected a string; quote it"]
+    &["unknown: stdin:11: Job default/a: FP049: the apiserver rejects the pod: .spec.containers[0].env[0].value is 5: expected a string; quote it"]
 )]
 #[case::unquoted_label(
     &job("", "", "").replace("  template:\n", "  template:\n    metadata: {labels: {a: true}}\n"), "", &["refused", "unknown"],
-    &["unknown: stdin:6: Job default/a: invalid .metadata.labels.a is true: expected a string; quote it"]
+    &["unknown: stdin:6: Job default/a: FP049: the apiserver rejects the pod: .metadata.labels.a is true: expected a string; quote it"]
 )]
 #[case::invalid_pod_that_is_refused(
     &job("", "", "        env: [{name: A, value: 5}]\n"), "", &["refused"],
-    &["refused: stdin:11: Job default/a: invalid .spec.containers[0].env[0].value is 5: expected a string; quote it"]
+    &["refused: stdin:11: Job default/a: FP049: the apiserver rejects the pod: .spec.containers[0].env[0].value is 5: expected a string; quote it"]
 )]
 #[case::unknown_profile(
     &job("", "", ""), "eks-efaa", &["unknown", "refused", "warning"],

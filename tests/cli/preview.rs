@@ -137,8 +137,29 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["preview", "-f", "-", "--fail-on", "unknown"],
     &GPU_POD.replace("\"8\"", "8"),
     1,
-    &["invalid stdin:8 .spec.containers[0].env[0].value is 8: expected a string; quote it", "1 role: 1 unchanged; of these, 1 with a refused rule, 1 unknown or invalid"],
+    &["FP049 E the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n    stdin:8 ", "1 role: 1 unchanged; of these, 1 with a refused rule, 1 unknown or invalid"],
     ""
+)]
+#[case::invalid_pod_as_yaml(
+    &["preview", "-f", "-", "-o", "yaml"],
+    &GPU_POD.replace("\"8\"", "8"),
+    0,
+    &["kind: Pod\n"],
+    "warning: stdin:8: Pod default/a: FP049: the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n"
+)]
+#[case::invalid_quantity_as_patch(
+    &["preview", "-f", "-", "-o", "patch"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - {name: a, image: i, resources: {limits: {memory: 12GB}}}\n",
+    0,
+    &["[]"],
+    "warning: stdin:6: Pod default/a: FP049: the apiserver rejects the pod: .spec.containers[0].resources.limits.memory is \"12GB\""
+)]
+#[case::unknown_value_as_yaml(
+    &["preview", "-f", "-", "-o", "yaml"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  restartPolicy: Nevr\n  containers: [{name: a, image: i}]\n",
+    0,
+    &["restartPolicy: Nevr\n"],
+    "warning: stdin:5: Pod default/a: FP049: the apiserver rejects restartPolicy=Nevr: did you mean Never?\n"
 )]
 #[case::fail_on_unknown_kind(
     &["preview", "-f", "-", "--fail-on", "unknown"],
@@ -175,7 +196,8 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
 #[case::summary_is_text(&["preview", "-f", "-", "--summary", "-o", "json"], POD, 2, &[], "cannot be used with")]
 #[case::roles_are_folded(&["preview", "-f", "examples/pytorchjob.yaml"], "", 0, &["PyTorchJob research/llama-pretrain · Master, Worker ×3\n"], "")]
 #[case::role(&["preview", "-f", "examples/pytorchjob.yaml", "--role", "Worker", "-o", "patch"], "", 0, &["\"op\": \"add\""], "")]
-#[case::no_such_role(&["preview", "-f", "examples/pytorchjob.yaml", "--role", "worker"], "", 2, &[], "no pod has the role worker: use Master or Worker")]
+#[case::no_such_role(&["preview", "-f", "examples/pytorchjob.yaml", "--role", "worker"], "", 2, &[], "no pod has the role worker: did you mean Worker?")]
+#[case::another_role(&["preview", "-f", "examples/pytorchjob.yaml", "--role", "ps"], "", 2, &[], "no pod has the role ps: use Master or Worker")]
 #[case::premise(
     &["preview", "-f", "-"],
     POD,
@@ -223,7 +245,7 @@ fn commands(
     assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
 }
 
-/// Runs `trainmesh COMMAND` in an empty folder with the executable scripts `tools` on the PATH. Returns its exit code and
+/// Runs `trainmesh COMMAND` in a folder of kustomizations with the executable scripts `tools` on the PATH. Returns its exit code and
 /// its output.
 pub fn run_with_tools(command: &str, tools: &[(&str, &str)], kubeconfig: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -231,6 +253,10 @@ pub fn run_with_tools(command: &str, tools: &[(&str, &str)], kubeconfig: &str) -
         let path = folder.path().join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for kustomization in ["overlay", "a", "b"] {
+        fs::create_dir(folder.path().join(kustomization)).unwrap();
+        fs::write(folder.path().join(kustomization).join("kustomization.yaml"), "").unwrap();
     }
     fs::write(folder.path().join("pod.yaml"), POD).unwrap();
     fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
@@ -274,6 +300,24 @@ const PRINT_POD_OF_B: &str = "[ \"$2\" = b ] || exit 1; printf 'apiVersion: v1\n
     &[("kubectl", "echo 'E1123 12:00:00 1 run.go:72] \"command failed\" err=\"not a directory\"' >&2; exit 1")],
     2,
     "line 1: `kubectl kustomize overlay` failed: not a directory\n"
+)]
+#[case::escaped_line(
+    "preview -k overlay",
+    &[("kubectl", r#"printf '%s\n' 'E1123 12:00:00 1 run.go:72] "command failed" err="no match for \"Job.a\"\nin b"' >&2; exit 1"#)],
+    2,
+    "failed: no match for \"Job.a\" in b\n"
+)]
+#[case::missing_directory(
+    "preview -k overlya",
+    &[("kubectl", "echo \"error: lstat $2: no such file or directory\" >&2; exit 1")],
+    2,
+    "error: overlya: does not exist: check the path\n"
+)]
+#[case::remote_directory(
+    "preview -k github.com/example/jobs",
+    &[("kubectl", "echo error: no network >&2; exit 1")],
+    2,
+    "error: github.com/example/jobs: `kubectl kustomize github.com/example/jobs` failed: no network\n"
 )]
 #[case::no_tool("preview -k overlay", &[], 2, "line 1: neither kubectl nor kustomize is on the PATH")]
 #[case::failure_among_others(

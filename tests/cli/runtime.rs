@@ -109,7 +109,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::broken_file("preview -f - --runtime broken.json", JOB, 2, &[], "error: --runtime: ")]
 #[case::placeholder("preview -f - --runtime template.json", JOB, 2, &[], "/template.json: document 1, line 1: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image contains the shell placeholder ${TAG}: render the manifest with envsubst, or use --set TAG=VALUE\n")]
 #[case::replaced_placeholder("preview -f - -o yaml --runtime template.json --set TAG=9", JOB, 0, &["image: own:9\n"], "")]
-#[case::unused_variable("preview -f - -o yaml --runtime own.json --set TAG=9", JOB, 0, &["image: own:1"], "warning: --set TAG has no effect: no manifest contains ${TAG} or $TAG\n")]
+#[case::unused_variable("preview -f - -o yaml --runtime own.json --set TAG=9", JOB, 0, &["image: own:1"], "note: --set TAG has no effect: no manifest contains ${TAG} or $TAG\n")]
 #[case::placeholder_in_the_input(
     "preview -f -", &format!("{JOB}---\n{}", RUNTIME.replace('8', "\"${GPUS}\"")), 2, &[],
     "error: stdin: document 2, line 23: ClusterTrainingRuntime: spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources.limits.nvidia.com/gpu contains the shell placeholder ${GPUS}: render"
@@ -121,7 +121,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::invalid_runtime("preview -f -", &format!("{JOB}---\n{}", RUNTIME.replace("- name: node\n        t", "- t")), 2, &[], "error: stdin: document 2, line 14: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0].name is missing\n")]
 #[case::finding_in_the_runtime("lint -f - --runtime typo.yaml", JOB, 0, &["/typo.yaml:18 /spec/containers/0/resorces\n"], "")]
 #[case::finding_in_the_job("lint -f - --runtime own.json", &JOB.replace("}}", "}, runtimePatches: [{manager: a, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {metadata: {labels: {trainmesh.dev/injct: disabled}}}}}}]}}}}]}"), 0, &["stdin:4 /metadata/labels/trainmesh.dev~1injct"], "")]
-#[case::invalid_field_of_the_runtime("preview -f - --runtime invalid.yaml --fail-on unknown", JOB, 1, &["/invalid.yaml:18 .spec.containers[0]"], "/invalid.yaml:18: TrainJob default/j node: invalid .spec.containers[0].resources.limits[nvidia.com/gpu] is true")]
+#[case::invalid_field_of_the_runtime("preview -f - --runtime invalid.yaml --fail-on unknown", JOB, 1, &["/invalid.yaml:18 .spec.containers[0]"], "/invalid.yaml:18: TrainJob default/j node: FP049: the apiserver rejects the pod: .spec.containers[0].resources.limits[nvidia.com/gpu] is true")]
 #[case::no_file("preview -f - --runtime missing.json", JOB, 2, &[], "does not exist")]
 fn runtimes_are_given_or_assumed(
     #[case] command: &str,

@@ -383,8 +383,8 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::negative_quantity(
     "preview -f - --fail-on unknown", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: -8}}"), 1,
-    &["invalid stdin:9 .spec.containers[0].resources.limits[nvidia.com/gpu] is -8: expected a quantity of 0 or more"],
-    "failed: unknown: stdin:9: Job default/a: invalid .spec.containers[0].resources.limits[nvidia.com/gpu] is -8"
+    &["FP049 E the apiserver rejects the pod: .spec.containers[0].resources.limits[nvidia.com/gpu] is -8: expected a quantity of 0 or more"],
+    "failed: unknown: stdin:9: Job default/a: FP049: the apiserver rejects the pod: .spec.containers[0].resources.limits[nvidia.com/gpu] is -8"
 )]
 #[case::known("preview -f - --fail-on warning,unknown", &job("      nodeSelector: {a: b}\n"), 0, &["1 role: 1 changed"], "")]
 #[case::pod_without_containers(

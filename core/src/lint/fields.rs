@@ -23,11 +23,16 @@ const MIN_COMPLETED: usize = 3;
 
 /// FP049: an unknown field or value, or a value of the wrong type.
 pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for (field, severity, problem) in context.input.invalid {
-        findings.push_as(*severity, field, problem.as_str());
-    }
+    report_invalid(context.input.invalid, findings);
     if !context.input.generic {
         check(context.input.original, findings);
+    }
+}
+
+/// Reports fields with an invalid value.
+pub(super) fn report_invalid(fields: &[(String, Severity, String)], findings: &mut FindingSink<'_>) {
+    for (field, severity, problem) in fields {
+        findings.push_as(*severity, field, problem.as_str());
     }
 }
 

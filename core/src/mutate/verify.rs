@@ -28,6 +28,9 @@ pub enum VerifyError {
     /// The original object is not a Pod. The apiserver rejects it.
     #[error("the object does not decode as a Pod")]
     Original(#[source] serde_json::Error),
+    /// The apiserver rejects the original object, although it decodes as a Pod.
+    #[error("{0}")]
+    Rejected(String),
     /// An operation does not apply.
     #[error("the patch does not apply")]
     Apply(#[source] json_patch::PatchError),
@@ -57,7 +60,7 @@ impl VerifyError {
     /// Returns true if the original object, not the patch, caused the error.
     #[must_use]
     pub fn is_invalid_input(&self) -> bool {
-        matches!(self, Self::Original(_)) || self.is_annotation_overflow()
+        matches!(self, Self::Original(_) | Self::Rejected(_)) || self.is_annotation_overflow()
     }
 
     /// Returns true if the original annotations leave no space for those of the patch.

@@ -6,7 +6,7 @@ use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS};
 use crate::manifest::DocumentWarning;
-use crate::mutate::{Reason, RuleId, RuleOutcome, Verdict, WITHHELD, is_note};
+use crate::mutate::{Reason, RuleId, RuleOutcome, Verdict, is_note};
 use crate::preview::InvalidField;
 use crate::workload::SOLE_ROLE;
 
@@ -79,11 +79,13 @@ impl Condition {
                 invalid.chain(rules(report, |rule| is_unknown(rule.reason))).chain(findings(report, is_cause)).collect()
             }
             Self::Warning => {
+                let invalid = report.invalid.iter().map(Cause::Invalid);
                 // The webhook returns some of the findings, which the report has with their lines.
                 let is_own = |warning: &&String| !is_note(warning) && !report.has_finding(warning);
                 let own = report.warnings.iter().filter(is_own);
                 let is_cause = |finding: &Finding| finding.severity <= Severity::Warning;
-                own.map(|warning| Cause::Warning(warning)).chain(findings(report, is_cause)).collect()
+                let own = own.map(|warning| Cause::Warning(warning));
+                invalid.chain(own).chain(findings(report, is_cause)).collect()
             }
         }
     }
@@ -109,11 +111,10 @@ impl Cause<'_> {
         matches!(self, Self::Finding(finding) if finding.subject == NAMESPACE_FIELD)
     }
 
-    /// Returns true if the cause, one in `report`, is a rule or an invalid field of which `other` is the warning.
+    /// Returns true if the cause, one in `report`, is a rule of which `other` is the warning.
     #[must_use]
     pub fn includes(self, other: Cause<'_>, report: &PodReport) -> bool {
         match (self, other) {
-            (Self::Invalid(_), Cause::Warning(warning)) => warning.starts_with(WITHHELD),
             (Self::Rule(rule), Cause::Warning(warning)) => {
                 refused_rule(report, warning).is_some_and(|refused| refused.rule == rule.rule)
             }
@@ -132,7 +133,10 @@ impl Cause<'_> {
             Self::Rule(rule) => {
                 line(report, report.rule_position(rule.rule), &format!("{}: {}", name(rule), rule.message))
             }
-            Self::Invalid(field) => line(report, (field.source.as_deref(), field.line), &format!("invalid {field}")),
+            Self::Invalid(field) => {
+                let cause = format!("{}: {}", UNKNOWN_FIELDS.code(), field.problem());
+                line(report, (field.source.as_deref(), field.line), &cause)
+            }
             Self::Finding(Finding { code, message, line: at, source, .. }) if self.is_of_namespace() => {
                 // Without a Namespace in the input, the line is that of the pod.
                 let found = source.as_deref().zip(*at);
@@ -152,7 +156,7 @@ fn rules(report: &PodReport, is_cause: fn(&RuleOutcome) -> bool) -> impl Iterato
 }
 
 /// Returns the findings that are causes. Invalid fields are causes of their own.
-fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator<Item = Cause<'_>> {
+pub(super) fn findings(report: &PodReport, is_cause: fn(&Finding) -> bool) -> impl Iterator<Item = Cause<'_>> {
     let is_invalid = |finding: &&Finding| report.invalid.iter().any(|field| field.pointer == finding.subject);
     let causes = report.lint.iter().filter(move |finding| is_cause(finding));
     causes.filter(move |finding| !is_invalid(finding)).map(Cause::Finding)

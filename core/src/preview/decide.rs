@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::gangs::Gangs;
+use super::invalid_quantity::invalid_quantities;
 use super::{INDEPENDENT, InvalidField, PodReport, Preview};
 use crate::config::CheckId;
 use crate::finding::{self, Finding, Severity};
@@ -32,8 +33,7 @@ impl Preview {
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
         let compute_domains = self.context.compute_domains(namespace);
         let rules = &report.rules;
-        let problem = |field: &InvalidField| (field.pointer.clone(), field.severity(), field.problem());
-        let invalid: Vec<(String, Severity, String)> = report.invalid.iter().map(problem).collect();
+        let invalid: Vec<(String, Severity, String)> = report.invalid.iter().map(InvalidField::as_problem).collect();
         let (generic, role) = (report.generic, Some(report.role.as_str()));
         let input =
             LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
@@ -62,7 +62,8 @@ impl Preview {
             Ok(mode) => {
                 let mut snapshot = self.snapshot(namespace, mode, role.replicas);
                 snapshot.cluster.gang = gang;
-                let (mut outcome, patched) = mutate_and_apply(&role.pod, &snapshot);
+                let rejection = invalid_quantities(&role.pod).first().map(ToString::to_string);
+                let (mut outcome, patched) = mutate_and_apply(&role.pod, &snapshot, rejection);
                 if settings.resource_claims {
                     let input = lint_input(pod, pod, &snapshot);
                     outcome.findings.extend(unknown_claims(&input, &settings.lint));

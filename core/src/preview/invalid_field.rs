@@ -144,6 +144,11 @@ impl InvalidField {
         }
     }
 
+    /// Returns the field as the check FP049 reads it: its pointer, the severity and the problem.
+    pub(super) fn as_problem(&self) -> (String, Severity, String) {
+        (self.pointer.clone(), self.severity(), self.problem())
+    }
+
     /// Returns the problem with its consequence.
     pub(super) fn problem(&self) -> String {
         // `UnmarshalJSON` of a quantity reads null as 0 (kubernetes/apimachinery, `pkg/api/resource/quantity.go`).
@@ -157,7 +162,7 @@ impl InvalidField {
     }
 
     /// Returns the severity of the problem: the apiserver accepts a null in a map of strings, except in some server-side applies.
-    pub(super) fn severity(&self) -> Severity {
+    fn severity(&self) -> Severity {
         if self.is_null_text() { Severity::Warning } else { Severity::Error }
     }
 

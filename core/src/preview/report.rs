@@ -6,16 +6,17 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::causes::is_warning_of;
+use super::causes::{self, Cause, is_warning_of};
 use super::invalid_field::{has_null_quantity, invalid_fields};
 use super::invalid_quantity::invalid_quantities;
 use super::origins::{FieldPosition, PodOrigin};
 use super::{ClusterState, InvalidField, WebhookTrace};
 use crate::accounting::JobAccount;
-use crate::finding::Finding;
-use crate::lint::{JobContext, is_of_findings};
+use crate::config::LintSettings;
+use crate::finding::{self, Finding, Severity};
+use crate::lint::{self, JobContext, UNKNOWN_FIELDS, is_of_findings};
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict, is_note};
+use crate::mutate::{Outcome, Patch, Reason, RuleId, RuleOutcome, Verdict, WITHHELD, is_note};
 use crate::workload::{AssumedRuntime, RoleComponent, RolePod};
 
 /// Start of the warning of the rule `gang` about each pod of a workload without a queue of Kueue.
@@ -180,8 +181,39 @@ impl PodReport {
         }
     }
 
-    /// Returns true if `warning` is one about the findings, which are reported with their lines, or repeats that about the workload.
+    /// Adds the findings about the invalid fields, which have their positions.
+    pub(super) fn add_invalid(&mut self, settings: &LintSettings) {
+        if self.invalid.is_empty() {
+            return;
+        }
+        let problems: Vec<_> = self.invalid.iter().map(InvalidField::as_problem).collect();
+        for mut finding in lint::invalid_fields(&problems, settings) {
+            if let Some(field) = self.invalid.iter().find(|field| field.pointer == finding.subject) {
+                (finding.source, finding.line) = (field.source.clone(), field.line);
+            }
+            self.lint.push(finding);
+        }
+        finding::sort(&mut self.lint);
+    }
+
+    /// Returns the fields and values of the pod that the apiserver rejects, or reads as another value.
+    #[must_use]
+    pub fn invalid_values(&self) -> Vec<Cause<'_>> {
+        let is_rejected = |finding: &Finding| is_of_fields(finding) && finding.severity == Severity::Error;
+        self.invalid.iter().map(Cause::Invalid).chain(causes::findings(self, is_rejected)).collect()
+    }
+
+    /// Returns true if a finding is about `field`.
+    pub(crate) fn has_finding_about(&self, field: &InvalidField) -> bool {
+        self.lint.iter().any(|finding| is_of_fields(finding) && finding.subject == field.pointer)
+    }
+
+    /// Returns true if `warning` is one about the findings, which are reported with their lines, or repeats that about the workload or
+    /// the reason for which the pod has no patch.
     pub(crate) fn has_finding(&self, warning: &str) -> bool {
+        if !self.invalid.is_empty() && warning.starts_with(WITHHELD) {
+            return true;
+        }
         if self.lacks_queue && warning.starts_with(QUEUE_WARNING) {
             return true;
         }
@@ -213,6 +245,11 @@ impl PodReport {
 pub fn locate(findings: &mut [Finding], document: &Document, report: &PodReport) {
     let runtime = report.runtime.as_deref();
     PodOrigin { document, runtime, role: &report.role, pod: &report.pod }.locate(findings);
+}
+
+/// Returns true if `finding` is about an unknown field or an invalid value.
+fn is_of_fields(finding: &Finding) -> bool {
+    finding.code == UNKNOWN_FIELDS.code()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

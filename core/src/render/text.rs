@@ -137,7 +137,9 @@ pub(super) fn write_warnings(
 ) -> io::Result<()> {
     let Some(report) = roles.first() else { return Ok(()) };
     let (error, warning_style) = (style::ERROR, style::WARNING);
-    for (index, field) in report.invalid.iter().enumerate() {
+    // The findings about them are disabled.
+    let unreported = report.invalid.iter().enumerate().filter(|(_, field)| !report.has_finding_about(field));
+    for (index, field) in unreported {
         let lines = roles.iter().filter_map(|role| role.invalid.get(index)?.line);
         let text =
             format!("{}{}", position(field.source.as_deref().unwrap_or(&report.source), lines), Printable(field));

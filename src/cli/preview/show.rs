@@ -159,6 +159,14 @@ impl Shown {
         if let Some(printer) = printer {
             printer.print(&reports, results.transpose()?.as_ref())?;
         }
+        // The output contains the pods and nothing about them.
+        if !arguments.summary && matches!(arguments.output, Format::Yaml | Format::Patch) {
+            for report in &reports {
+                for cause in report.invalid_values() {
+                    print_warning(stderr, format_args!("{}", cause.describe(report)));
+                }
+            }
+        }
         for (report, created) in reports.iter().zip(&created) {
             self.comparison_failed |= !print_differences(report, created, stderr);
         }
@@ -198,7 +206,11 @@ impl Shown {
         let Some(role) = role.filter(|role| !self.roles.is_empty() && !self.roles.contains(*role)) else {
             return Ok(());
         };
-        let roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();
+        if let Some(near) = self.roles.iter().find(|known| known.eq_ignore_ascii_case(role)) {
+            bail!("no pod has the role {role}: did you mean {near}?");
+        }
+        let mut roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();
+        roles.sort_by_key(|role| role.to_lowercase());
         bail!("no pod has the role {role}: use {}", roles.join(" or "))
     }
 
