@@ -77,6 +77,8 @@ pub enum Origin {
     ChartTemplates,
     /// It is a file of a directory that a kustomization names as a patch: it is skipped.
     KustomizePatch,
+    /// It is a symbolic link to a directory, in a directory that is read with its subdirectories: it is skipped.
+    LinkedDirectory,
 }
 
 /// An object of a manifest, which has an `apiVersion` and a `kind`.

@@ -43,8 +43,10 @@ fn reason_text(reason: SkippedFile, message: &str) -> &str {
     match reason {
         SkippedFile::NoObject => message,
         SkippedFile::Kustomization => "a kustomization (render with -k)",
+        SkippedFile::MisnamedKustomization => "a kustomization in a file that kustomize does not read (rename it)",
         SkippedFile::KustomizePatch => "a patch of a kustomization",
         SkippedFile::HelmTemplate => "a Helm template",
+        SkippedFile::LinkedDirectory => "a symbolic link to a directory (specify it with -f)",
     }
 }
 
@@ -53,8 +55,13 @@ fn text(reason: SkippedFile, count: usize) -> String {
     match reason {
         SkippedFile::NoObject => format!("{count} without apiVersion and kind"),
         SkippedFile::Kustomization => format!("{count} kustomization{plural} (render with -k)"),
+        SkippedFile::MisnamedKustomization => {
+            format!("{count} kustomization{plural} in files that kustomize does not read (rename them)")
+        }
         SkippedFile::KustomizePatch if count == 1 => "1 patch of a kustomization".to_owned(),
         SkippedFile::KustomizePatch => format!("{count} patches of kustomizations"),
+        SkippedFile::LinkedDirectory if count == 1 => "1 symbolic link to a directory (specify it with -f)".to_owned(),
+        SkippedFile::LinkedDirectory => format!("{count} symbolic links to directories (specify them with -f)"),
         SkippedFile::HelmTemplate => {
             format!(
                 "{count} Helm template{plural} (render with `helm template NAME CHART -n NAMESPACE`, and pipe to `-f -`)"

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use trainmesh_core::manifest::{CHART_FILE, Origin};
+use trainmesh_core::manifest::{CHART_FILE, Origin, Source as _};
 
 use super::input_error::{InputError, MAX_FILES};
 use super::kustomize_patches::KustomizePatches;
@@ -34,10 +34,11 @@ impl Directory<'_> {
         let mut patches = KustomizePatches::new();
         let levels = self.recursive.then_some(MAX_DEPTH);
         self.add_level(sources, &mut patches, self.path, levels, chart_origin(self.path))?;
-        if sources.len() > before {
+        if sources.iter().skip(before).any(|source| source.origin() != Origin::LinkedDirectory) {
             patches.mark(&mut sources[before..]);
             return Ok(());
         }
+        sources.truncate(before);
         let path = self.path.to_owned();
         Err(if self.recursive { InputError::EmptyTree(path) } else { InputError::EmptyDirectory(path) })
     }
@@ -75,6 +76,10 @@ impl Directory<'_> {
                         }
                         other => other?,
                     },
+                }
+            } else if levels.is_some() && path.is_dir() {
+                if !is_hidden(&path) {
+                    sources.push(Source::listed(&path, Origin::LinkedDirectory));
                 }
             } else if has_extension(&path) {
                 sources.extend(file(&path, origin));

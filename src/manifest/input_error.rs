@@ -9,7 +9,7 @@ use super::source::{STDIN_NAME, Source};
 pub(super) const MAX_FILES: usize = 100_000;
 
 const URL: &str = "is a URL: download it, or pipe it to `-f -`";
-const MISSING: &str = "does not exist: check the path";
+pub(super) const MISSING: &str = "does not exist: check the path";
 const EMPTY_DIRECTORY: &str =
     "contains no .yaml, .yml or .json file: specify the file, or use -R to include subdirectories";
 const EMPTY_TREE: &str =

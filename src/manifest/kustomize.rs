@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::input_error::MISSING;
 use super::source::Source;
 
 /// Commands that render a kustomization, in the order in which they are tried.
@@ -34,11 +35,15 @@ pub(super) fn render(directory: &Path) -> Source {
             Err(error) => failed(error.to_string()),
             Ok(output) if !output.status.success() => {
                 let cause = error_text(&output.stderr);
-                let render = format!("{program} {verb} {ENABLE_HELM} {}", directory.display());
-                let has_charts = cause.contains(ENABLE_HELM);
-                let fix =
-                    if has_charts { format!(": run `{render}`, and pipe the result to `-f -`") } else { String::new() };
-                failed(cause + &fix)
+                if cause.contains(ENABLE_HELM) {
+                    let render = format!("{program} {verb} {ENABLE_HELM} {}", directory.display());
+                    let message = format!("contains Helm charts: run `{render}`, and pipe the result to `-f -`");
+                    Source::rejected(directory, message)
+                } else if !directory.exists() && !may_be_remote(directory) {
+                    Source::rejected(directory, MISSING)
+                } else {
+                    failed(cause)
+                }
             }
             Ok(output) => Source::spool(&directory.to_string_lossy(), output.stdout.as_slice())
                 .unwrap_or_else(|error| failed(error.to_string())),
@@ -47,12 +52,19 @@ pub(super) fn render(directory: &Path) -> Source {
     Source::rejected(directory, NO_COMMAND)
 }
 
+/// Returns true if kustomize may read `directory` from a repository instead of the file system.
+fn may_be_remote(directory: &Path) -> bool {
+    let text = directory.to_string_lossy();
+    let host = text.split('/').next().unwrap_or_default();
+    text.contains(['?', '@']) || host.contains(':') || host.trim_matches('.').contains('.')
+}
+
 /// Returns the messages on standard error in one line, at most [`MAX_ERROR`] bytes. kubectl logs the lines of an error between
 /// `err=<` and `>`.
 fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ">" && !line.ends_with("err=<"));
-    let lines: Vec<&str> = lines.map(without_prefix).collect();
+    let lines: Vec<String> = lines.map(without_prefix).collect();
     let mut error = lines.join(" ");
     if error.len() > MAX_ERROR {
         error.truncate(error.floor_char_boundary(MAX_ERROR));
@@ -62,9 +74,26 @@ fn error_text(stderr: &[u8]) -> String {
 }
 
 /// Returns the message of a line: without `error: `, or the header of a log line such as `E1123 … "command failed" err="…"`.
-fn without_prefix(line: &str) -> &str {
+fn without_prefix(line: &str) -> String {
     if let Some((_, message)) = line.split_once(LOGGED) {
-        return message.trim_matches('"');
+        return unquoted(message);
     }
-    ["error: ", "Error: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line)
+    let line = ["error: ", "Error: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line);
+    line.to_owned()
+}
+
+/// Returns a text that the logger of kubectl has quoted and escaped. Line breaks become blanks.
+fn unquoted(text: &str) -> String {
+    let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else { return text.to_owned() };
+    let (mut plain, mut characters) = (String::with_capacity(inner.len()), inner.chars());
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('n' | 't') => plain.push(' '),
+                other => plain.extend(other),
+            },
+            other => plain.push(other),
+        }
+    }
+    plain
 }

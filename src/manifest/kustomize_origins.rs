@@ -23,8 +23,9 @@ use super::source::Source;
 
 /// Objects of a kustomization.
 pub(super) struct KustomizeOrigins {
-    /// File of the kustomization.
+    /// File of the kustomization, or its directory if there is none.
     file: Arc<str>,
+    has_file: bool,
     objects: BTreeMap<ObjectKey, Vec<Resource>>,
     patches: OverlayPatches,
     /// Number of files that may still be read.
@@ -68,10 +69,10 @@ const LISTS: [&str; 3] = ["resources", "bases", "components"];
 impl KustomizeOrigins {
     /// Reads the objects of the kustomization in `directory`, as far as they can be read.
     pub(super) fn read(directory: &Path) -> Self {
-        let found = kustomization(directory).unwrap_or_else(|| directory.join(KUSTOMIZATION_FILES[0]));
-        let file = display(&found);
+        let found = kustomization(directory);
         let mut origins = Self {
-            file,
+            file: display(found.as_deref().unwrap_or(directory)),
+            has_file: found.is_some(),
             objects: BTreeMap::new(),
             patches: OverlayPatches::default(),
             files: MAX_FILES,
@@ -102,7 +103,8 @@ impl KustomizeOrigins {
 
     /// Sets the source of an error about the rendered text to the kustomization.
     pub(super) fn relocate_error(&self, error: DocumentError) -> DocumentError {
-        DocumentError { source: self.file.clone(), line: Some(1), ..error }
+        let line = if self.has_file { Some(1) } else { error.line };
+        DocumentError { source: self.file.clone(), line, ..error }
     }
 
     fn find(&self, document: &Document) -> Option<&Resource> {

@@ -1,7 +1,7 @@
 //! Manifests in directories of repositories and in kustomizations: which files are read, and where messages point.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
 use rstest::rstest;
@@ -149,12 +149,12 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::listed_template("preview -f . -R -v", 0, &[], "note: ./chart/files/template.yaml: skipped: a Helm template\n")]
 #[case::condition_decides("preview -f . -R --summary --fail-on changed", 1, &["1 role"], "")]
 #[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 3 files")]
-#[case::excluded_nothing("lint -f . -R --exclude nothing-here", 0, &["roles: 1;"], "warning: --exclude nothing-here has no effect: no file or directory matches it")]
+#[case::excluded_nothing("lint -f . -R --exclude nothing-here", 0, &["roles: 1;"], "note: --exclude nothing-here has no effect: no file or directory matches it")]
 #[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "error: chart: contains no .yaml, .yml or .json file, also in its subdirectories")]
 #[case::missing_among_others("preview -f nope.yaml -f jobs --summary", 2, &["1 role: 1 changed; 1 error\n"], "error: nope.yaml: does not exist: check the path\n")]
 #[case::url_among_others("lint -f https://a.example/b.yaml -f jobs", 2, &["roles: 1;"], "b.yaml: is a URL: download it")]
 #[case::no_manifest_among_others("lint -f .github -f jobs", 2, &["roles: 1;"], "error: .github: contains no .yaml, .yml or .json file: specify the file, or use -R")]
-#[case::pattern_without_effect("preview -f jobs --summary --exclude valuse.yaml", 0, &["1 role"], "warning: --exclude valuse.yaml has no effect: no file or directory matches it")]
+#[case::pattern_without_effect("preview -f jobs --summary --exclude valuse.yaml", 0, &["1 role"], "note: --exclude valuse.yaml has no effect: no file or directory matches it")]
 #[case::not_recursive("preview -f jobs --summary", 0, &["1 role"], "skipped 3 files that are not manifests: 2 without")]
 #[case::named_values("preview -f jobs/values.yaml", 2, &[], "not a Kubernetes object: it has no `apiVersion` and no `kind`")]
 #[case::named_kustomization("preview -f jobs/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]
@@ -190,6 +190,59 @@ fn kustomizations_of_a_repository_are_skipped_with_their_patches(
     #[case] stderr: &str,
 ) {
     assert_exit(&run(OVERLAYS, command), code, stdout, stderr);
+}
+
+/// kustomize finds the file by its name.
+#[rstest]
+#[case::named(
+    "lint -f jobs/kustomize.yml",
+    2,
+    "kustomize.yml: document 1, line 1: a kustomization, but kustomize reads only files named kustomization.yaml"
+)]
+#[case::named_for_preview(
+    "preview -f jobs/kustomize.yml --summary",
+    2,
+    "a kustomization, but kustomize reads only files named"
+)]
+#[case::skipped(
+    "lint -f jobs",
+    0,
+    "note: skipped 1 file that is not a manifest: 1 kustomization in files that kustomize does not read (rename them)"
+)]
+#[case::listed(
+    "lint -f jobs -v",
+    0,
+    "note: jobs/kustomize.yml: skipped: a kustomization in a file that kustomize does not read (rename it)\n"
+)]
+fn kustomizations_under_another_name_are_reported(#[case] command: &str, #[case] code: i32, #[case] stderr: &str) {
+    let kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [pod.yaml]\n";
+    assert_exit(&run(&[("jobs/pod.yaml", POD), ("jobs/kustomize.yml", kustomization)], command), code, &[], stderr);
+}
+
+/// As in kubectl, links to directories are not followed, which a note says.
+#[rstest]
+#[case::skipped(
+    "lint -f jobs -R",
+    0,
+    "note: skipped 1 file that is not a manifest: 1 symbolic link to a directory (specify it with -f); -v lists them\n"
+)]
+#[case::listed(
+    "preview -f jobs -R -v --summary",
+    0,
+    "note: jobs/team: skipped: a symbolic link to a directory (specify it with -f)\n"
+)]
+#[case::not_recursive("lint -f jobs", 0, "")]
+#[case::named("lint -f jobs/team", 1, "")]
+#[case::alone("lint -f links -R", 2, "error: links: contains no .yaml, .yml or .json file")]
+fn links_to_directories_are_skipped(#[case] command: &str, #[case] code: i32, #[case] stderr: &str) {
+    let folder = folder(&[("jobs/pod.yaml", POD), ("shared/job.yaml", JOB), ("links/.keep", "")]);
+    for link in ["jobs/team", "links/team"] {
+        symlink("../shared", folder.path().join(link)).unwrap();
+    }
+    symlink("../shared", folder.path().join("jobs/..data")).unwrap();
+    let run = run_in(&folder, command);
+    assert_exit(&run, code, &[], stderr);
+    assert_eq!(run.stderr.contains("symbolic"), stderr.contains("symbolic"), "{run:#?}");
 }
 
 /// A file with an object is a manifest, so that its other documents are errors.
@@ -236,8 +289,7 @@ fn kustomizations_with_charts_name_the_command_that_renders_them() {
     fs::write(folder.path().join("bin/kubectl"), script).unwrap();
     for command in ["lint", "preview"] {
         let run = run_in(&folder, &format!("{command} -k prod"));
-        let fix =
-            "must specify --enable-helm: run `kubectl kustomize --enable-helm prod`, and pipe the result to `-f -`\n";
+        let fix = "error: prod/kustomization.yaml: document 1, line 1: contains Helm charts: run `kubectl kustomize --enable-helm prod`, and pipe the result to `-f -`\n";
         assert_exit(&run, 2, &[], fix);
     }
 }
@@ -349,6 +401,48 @@ fn patched(entry: &str) -> Vec<(&'static str, String)> {
 #[case::not_patched("", "overlays/prod/kustomization.yaml", 1)]
 fn values_of_patches_are_located_in_the_patch(#[case] entry: &str, #[case] file: &str, #[case] line: u64) {
     let files = patched(entry);
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    assert_eq!(locations(&run(&files, "lint -k overlays/prod -o sarif")), [(format!("%SRCROOT%/{file}"), line)]);
+}
+
+/// A mapping that only the rendered object has comes from a kustomization; one that the base has, too, is located there.
+#[rstest]
+#[case::json_patch(
+    "nodeSelectr: {a: b}",
+    "",
+    "patches: [{target: {kind: Job}, patch: '[{op: add}]'}]\n",
+    "overlays/prod/kustomization.yaml",
+    1
+)]
+#[case::merge_patch("nodeSelectr: {a: b}", "", "patches: [{path: spec.yaml}]\n", "overlays/prod/spec.yaml", 7)]
+#[case::extended_by_a_patch(
+    "nodeSelectr: {a: b, c: d}",
+    "",
+    "patches: [{path: spec.yaml}]\n",
+    "overlays/prod/spec.yaml",
+    7
+)]
+#[case::of_the_base("nodeSelectr: {a: b}", "nodeSelectr: {c: d}", "patches: [{path: spec.yaml}]\n", "base/job.yaml", 7)]
+fn mappings_of_patches_are_located_in_the_patch(
+    #[case] rendered: &str,
+    #[case] base: &str,
+    #[case] entry: &str,
+    #[case] file: &str,
+    #[case] line: u64,
+) {
+    let job = |field: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: a}}\nspec:\n  template:\n    spec:\n      {field}\n      containers: \
+             [{{name: a, image: i}}]\n"
+        )
+    };
+    let files = [
+        ("base/kustomization.yaml", "resources: [job.yaml]\n".to_owned()),
+        ("base/job.yaml", job(base)),
+        ("overlays/prod/kustomization.yaml", format!("resources: [../../base]\n{entry}")),
+        ("overlays/prod/spec.yaml", job("nodeSelectr: {a: b}")),
+        ("rendered.yaml", job(rendered)),
+    ];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     assert_eq!(locations(&run(&files, "lint -k overlays/prod -o sarif")), [(format!("%SRCROOT%/{file}"), line)]);
 }

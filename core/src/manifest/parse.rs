@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::object::{Object, ObjectError, extract_item, extract_objects};
 use super::placeholder::{advice, placeholder_with_default, placeholders};
-use super::skipped::{is_chart, is_helm_template, is_kustomization, without_object};
+use super::skipped::{is_chart, is_helm_template, kustomization, without_object};
 use super::split::{RawDocument, RawItem};
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
 use crate::yaml::{self, DuplicateKey, DuplicateKeys, Lines};
@@ -87,8 +87,8 @@ pub(super) fn parse_objects(
             error(line, message, is_skipped.then(|| without_object(source)))
         })?;
         let Object { item, namespace, value, path } = object;
-        if is_kustomization(source, &value) {
-            return Err(error(line, "a kustomization".to_owned(), Some(SkippedFile::Kustomization)));
+        if let Some(skipped) = kustomization(source, &value) {
+            return Err(error(line, "a kustomization".to_owned(), Some(skipped)));
         }
         let (source, text, warnings) = (source.clone(), text.of_object(path), mem::take(&mut warnings));
         Ok(Document { source, document, item, line, namespace, value, text, overlay: None, warnings })

@@ -15,16 +15,22 @@ pub enum SkippedFile {
     NoObject,
     /// Configuration of kustomize.
     Kustomization,
+    /// Configuration of kustomize in a file that kustomize does not read.
+    MisnamedKustomization,
     /// Patch of a kustomization.
     KustomizePatch,
     /// Template of a Helm chart.
     HelmTemplate,
+    /// Symbolic link to a directory.
+    LinkedDirectory,
 }
 
 /// File names of kustomizations.
 pub const KUSTOMIZATION_FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// API group of kustomizations, with the slash before its version.
 const KUSTOMIZE_GROUP: &str = "kustomize.config.k8s.io/";
+/// Kinds of kustomizations.
+const KUSTOMIZATION_KINDS: [&str; 2] = ["Kustomization", "Component"];
 /// File that describes a Helm chart. Unlike an object, it has an `apiVersion` and no `kind`.
 pub const CHART_FILE: &str = "Chart.yaml";
 
@@ -36,8 +42,12 @@ impl SkippedFile {
     /// Returns the advice for a file that the user specified.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
-            Self::NoObject | Self::KustomizePatch => None,
+            Self::NoObject | Self::KustomizePatch | Self::LinkedDirectory => None,
             Self::Kustomization => Some("a kustomization: render its directory with -k"),
+            Self::MisnamedKustomization => Some(
+                "a kustomization, but kustomize reads only files named kustomization.yaml, kustomization.yml or Kustomization: \
+                 rename it, and render its directory with -k",
+            ),
             Self::HelmTemplate => Some(
                 "a Helm template: render the chart with `helm template NAME CHART -n NAMESPACE`, and pipe it to `-f -`",
             ),
@@ -50,10 +60,16 @@ pub(super) fn without_object(source: &str) -> SkippedFile {
     if has_name(source, &KUSTOMIZATION_FILES) { SkippedFile::Kustomization } else { SkippedFile::NoObject }
 }
 
-/// Returns true if `object` of `source` is a kustomization that states its type, as `kustomize create` writes it.
-pub(super) fn is_kustomization(source: &str, object: &Value) -> bool {
-    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    version.starts_with(KUSTOMIZE_GROUP) && has_name(source, &KUSTOMIZATION_FILES)
+/// Returns the reason for which `object` of `source` is skipped if it is a kustomization that states its type, as `kustomize create`
+/// writes it. Its API group also has the configurations of transformers, which are other files.
+pub(super) fn kustomization(source: &str, object: &Value) -> Option<SkippedFile> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let has_name = has_name(source, &KUSTOMIZATION_FILES);
+    match text("apiVersion").starts_with(KUSTOMIZE_GROUP) {
+        true if has_name => Some(SkippedFile::Kustomization),
+        true if KUSTOMIZATION_KINDS.contains(&text("kind")) => Some(SkippedFile::MisnamedKustomization),
+        _ => None,
+    }
 }
 
 /// Returns the error for `source` if all files of `origin` are skipped.
@@ -62,6 +78,7 @@ pub(super) fn skipped(source: &Arc<str>, origin: Origin) -> Option<DocumentError
         Origin::Named | Origin::Directory | Origin::Chart => return None,
         Origin::ChartTemplates => (SkippedFile::HelmTemplate, "a Helm template"),
         Origin::KustomizePatch => (SkippedFile::KustomizePatch, "a patch of a kustomization"),
+        Origin::LinkedDirectory => (SkippedFile::LinkedDirectory, "a symbolic link to a directory"),
     };
     let (source, message) = (source.clone(), message.to_owned());
     Some(DocumentError { source, document: 0, line: None, message, skipped: Some(skipped), placeholders: Vec::new() })

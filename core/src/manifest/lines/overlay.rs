@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::part::Part;
+use super::part::{Deepest, Part};
 use super::path::{child, follow_all, tokens};
 use super::template::{Template, of_role, templates};
 use super::{Document, DocumentText, beside, component, trainjob};
@@ -39,18 +39,16 @@ impl Document {
         let rendered = equal(no_lines.node(&self.value, &[]), role, pod, pointer)?;
         // A mapping has several fields, each of which may come from another file.
         let is_variable = pointer.rsplit('/').nth(1) == Some("env");
-        if rendered.value.is_object() && !is_variable {
-            return None;
-        }
+        let wanted = if rendered.value.is_object() && !is_variable { Wanted::Field } else { Wanted::Value };
         let object = self.object()?;
-        if equal(object, role, pod, pointer).is_some() {
+        if find_field(object, role, pod, pointer, wanted).is_some() {
             return None;
         }
         let (component, component_role) = component::of_role(object, role);
         let templates = templates(component);
         let template = of_role_or_only(&templates, component_role);
         let in_patch = overlay.patches.iter().find_map(|patch| {
-            let node = in_patch(patch.text.own_object()?, template, role, pod, pointer)?;
+            let node = in_patch(patch.text.own_object()?, template, role, pod, pointer, wanted)?;
             Some((Arc::clone(&patch.source), patch.text.line(node)))
         });
         Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
@@ -89,8 +87,38 @@ impl Document {
     }
 }
 
+/// Part of the field of a pod that a manifest must contain.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// The field, with any value.
+    Field,
+    /// The field, with the same value.
+    Value,
+}
+
+impl Wanted {
+    /// Returns the node of the field, from the deepest one on its path.
+    fn take<'tree>(self, deepest: Deepest<'tree, '_>) -> Option<Node<'tree>> {
+        match self {
+            Self::Field => deepest.present(),
+            Self::Value => deepest.equal(),
+        }
+    }
+}
+
 /// Returns the field of `object` with the same value in `pod`.
 fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
+    find_field(object, role, pod, pointer, Wanted::Value)
+}
+
+/// Returns the field of `object` that is `wanted`, or the one beside the template with the same value in `pod`.
+fn find_field<'tree>(
+    object: Node<'tree>,
+    role: &str,
+    pod: &Value,
+    pointer: &str,
+    wanted: Wanted,
+) -> Option<Node<'tree>> {
     let (object, role) = component::of_role(object, role);
     let templates = templates(object);
     let template = of_role_or_only(&templates, role);
@@ -100,7 +128,7 @@ fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> 
     let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
         template.map(|template| Part::new(template.node, pod, tokens(pointer))).into_iter().collect()
     });
-    parts.iter().find_map(|part| part.deepest().equal())
+    parts.iter().find_map(|part| wanted.take(part.deepest()))
 }
 
 /// Returns the template of `role`. Pods of a kind without roles are those of its only template.
@@ -108,7 +136,7 @@ fn of_role_or_only<'found, 'tree>(templates: &'found [Template<'tree>], role: &s
     of_role(templates, role).or_else(|| templates.first().filter(|_| templates.len() == 1))
 }
 
-/// Returns the field of `patch` with the same value in `pod`. A patch may contain only fields of the pod that are not enough to
+/// Returns the field of `patch` that is `wanted`. A patch may contain only fields of the pod that are not enough to
 /// recognize a template, so it is looked for at the path of `template`.
 fn in_patch<'tree>(
     patch: Node<'tree>,
@@ -116,14 +144,15 @@ fn in_patch<'tree>(
     role: &str,
     pod: &Value,
     pointer: &str,
+    wanted: Wanted,
 ) -> Option<Node<'tree>> {
     let (patch, role) = component::of_role(patch, role);
     if trainjob::parts(patch, role, pod, pointer).is_some() {
-        return equal(patch, role, pod, pointer);
+        return find_field(patch, role, pod, pointer, wanted);
     }
     if let Some(node) = beside(patch, template?, pointer) {
         return (Some(node.value) == pod.pointer(pointer)).then_some(node);
     }
     let node = follow_all(patch, &template?.path)?;
-    Part::new(node, pod, tokens(pointer)).deepest().equal()
+    wanted.take(Part::new(node, pod, tokens(pointer)).deepest())
 }

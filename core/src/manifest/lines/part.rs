@@ -59,6 +59,11 @@ impl<'tree> Deepest<'tree, '_> {
         (has_mappings || self.node.value == value).then_some(self.node)
     }
 
+    /// Returns the node if it is that of the field.
+    pub(super) fn present(self) -> Option<Node<'tree>> {
+        (self.missing == 0).then_some(self.node)
+    }
+
     /// Returns the node if the field has the same value in the pod.
     pub(super) fn equal(self) -> Option<Node<'tree>> {
         (self.value? == self.node.value).then_some(self.node)
