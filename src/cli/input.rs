@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
 use super::fabric::{ProfileNameParser, unknown_choice};
-use super::{print_warning, stderr};
+use super::{print_note, stderr};
 use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::dns;
@@ -83,10 +83,7 @@ impl InputArguments {
             let inputs = Inputs::open_except(&self.filename, self.recursive, &self.exclude, io::stdin())?;
             for pattern in self.exclude.iter().filter_map(Pattern::unused) {
                 let stderr = &mut stderr(ColorChoice::Auto);
-                print_warning(
-                    stderr,
-                    format_args!("--exclude {pattern} has no effect: no file or directory matches it"),
-                );
+                print_note(stderr, format_args!("--exclude {pattern} has no effect: no file or directory matches it"));
             }
             inputs
         } else {
@@ -122,7 +119,7 @@ impl InputArguments {
     }
 
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports
-    /// errors. Prints a warning if `--set` names a variable that no document contains. It may be misspelled, or one of a list for
+    /// errors. Prints a note if `--set` names a variable that no document contains. It may be misspelled, or one of a list for
     /// many manifests.
     pub(super) fn read_context(&self, inputs: &Inputs) -> anyhow::Result<ManifestContext> {
         let labels = self.namespace_labels.as_ref().map(|maps| maps.iter().flatten());
@@ -141,7 +138,7 @@ impl InputArguments {
         runtime::read(&self.runtime, self.namespace(), inputs.substitutions(), &mut context)?;
         if let [first, others @ ..] = &*context.replaced_namespaces() {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            print_warning(
+            print_note(
                 &mut stderr(ColorChoice::Auto),
                 format_args!(
                     "--namespace-labels replaces the labels of Namespace {first}{more} in the input: leave it out to use them"
@@ -149,7 +146,7 @@ impl InputArguments {
             );
         }
         for name in inputs.substitutions().unused() {
-            print_warning(
+            print_note(
                 &mut stderr(ColorChoice::Auto),
                 format_args!("--set {name} has no effect: no manifest contains ${{{name}}} or ${name}"),
             );

@@ -160,6 +160,23 @@ fn templates_beyond_the_limits_are_reported(
     assert_exit(&run, code, &["64 roles"], stderr);
 }
 
+/// Without a template within the limits, no pod is shown.
+#[test]
+fn a_template_that_is_nested_too_deeply_is_a_warning() {
+    let template = json!({"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}});
+    let spec = (0..20).fold(template, |object, _| json!({"a": object}));
+    let input = json!({"apiVersion": "example.com/v1", "kind": "SwarmJob", "metadata": {"name": "a"}, "spec": spec})
+        .to_string();
+    let stderr = "1 pod template is neither shown nor checked, from spec.a.";
+    for command in
+        ["lint -f - --fail-on W", "preview -f - --summary --fail-on unknown", "preview -f - -o json --fail-on warning"]
+    {
+        let run = trainmesh(&command.split(' ').collect::<Vec<_>>(), &input);
+        assert_exit(&run, 1, &[], stderr);
+        assert!(run.stderr.starts_with("warning: "), "{run:#?}");
+    }
+}
+
 fn parse(arguments: &[&str]) -> Value {
     let run = trainmesh(arguments, JOB);
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))

@@ -118,7 +118,7 @@ const ALL: [&str; 10] = [
     &[],
     "; it looks like a placeholder of a script: replace it first, for example with sed\n"
 )]
-#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "warning: --set NUM_NODE has no effect: no manifest contains ${NUM_NODE} or $NUM_NODE\nwarning: --set X has no effect: no manifest contains ${X} or $X\n")]
+#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "note: --set NUM_NODE has no effect: no manifest contains ${NUM_NODE} or $NUM_NODE\nnote: --set X has no effect: no manifest contains ${X} or $X\n")]
 #[case::twice(&["lint", "-f", "-", "--set", "SIZE=2", "--set", "SIZE=3"], TEMPLATE, 2, &[], "error: --set: SIZE is set twice\n")]
 #[case::no_value(&["preview", "-f", "-", "--set", "SIZE"], TEMPLATE, 2, &[], "expected NAME=VALUE")]
 #[case::invalid_yaml(

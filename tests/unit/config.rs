@@ -366,8 +366,8 @@ fn sections(schema: &Value) -> Vec<(String, Value)> {
 #[case::long(format!("# {}\n", "x".repeat(2 << 20)), "exceeds the limit of 2 MiB")]
 #[case::deep(format!("fabric: {}1{}\n", "[".repeat(100), "]".repeat(100)), "64 levels")]
 #[case::deep_block(format!("fabric:\n  {}1\n", "- ".repeat(10_000)), "64 levels")]
-#[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "250000 nodes")]
-#[case::aliases(format!("a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)), "250000 nodes")]
+#[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "250000 values")]
+#[case::aliases(format!("a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)), "250000 values")]
 #[case::text(format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(20)), "16 MiB")]
 fn size_is_limited(#[case] body: String, #[case] limit: &str) {
     let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");

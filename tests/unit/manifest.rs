@@ -112,6 +112,9 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::top_list(format!("\n- a\n---\n{POD}"), &["stdin: document 1, line 2: expected a Kubernetes object, found a list", "1@4 Pod"])]
 #[case::top_text("hello\n", &["stdin: document 1, line 1: expected a Kubernetes object, found a string"])]
 #[case::no_kind("apiVersion: v1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `kind`"])]
+#[case::misspelled_kind("apiVersion: v1\nKind: Pod\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `kind`, but `Kind`: did you mean kind?"])]
+#[case::misspelled_version("apiversion: v1\nkind: Pod\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `apiVersion`, but `apiversion`: did you mean apiVersion?"])]
+#[case::version_of_another_type("apiVersion: 1\nkind: Pod\n", &["stdin: document 1, line 1: not a Kubernetes object: its `apiVersion` is a number, not a string"])]
 #[case::no_both("a: 1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `apiVersion` and no `kind`"])]
 #[case::empty("", &["stdin: empty: no Kubernetes object found"])]
 #[case::comments("# a\n---\n\n# b\n", &["stdin: empty: no Kubernetes object found"])]
@@ -126,7 +129,7 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::deep_yaml(format!("a: {}", "[".repeat(100_000)), &["stdin: document 1, line 1: nested deeper than the limit of 64"])]
 #[case::deep_block((0..1_000).fold(String::new(), |text, depth| text + &" ".repeat(depth) + "a:\n"),
     &["stdin: document 1, line 65: nested deeper than the limit of 64"])]
-#[case::many_nodes(format!("{{\"a\": [1{}]}}", ",1".repeat(250_000)), &["stdin: document 1, line 1: more than the limit of 250000 nodes"])]
+#[case::many_nodes(format!("{{\"a\": [1{}]}}", ",1".repeat(250_000)), &["stdin: document 1, line 1: more than the limit of 250000 values: split it, or move objects out of their list"])]
 fn documents(#[case] text: impl AsRef<[u8]>, #[case] expected: &[&str]) {
     check(text, expected);
 }
@@ -182,15 +185,15 @@ fn list_of(nodes: usize) -> String {
 
 #[rstest]
 #[case::json(list_of(249_993), &["0@1 Pod"])]
-#[case::json_beyond(list_of(249_994), &["stdin: document 1, line 1: more than the limit of 250000 nodes"])]
+#[case::json_beyond(list_of(249_994), &["stdin: document 1, line 1: more than the limit of 250000 values: split it, or move objects out of their list"])]
 #[case::yaml(list_of(249_993).replace('"', ""), &["0@1 Pod"])]
-#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: more than the limit of 250000 nodes"])]
+#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: more than the limit of 250000 values: split it, or move objects out of their list"])]
 #[case::aliases(format!("{POD}a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)),
-    &["stdin: document 1, line 6: more than the limit of 250000 nodes"])]
+    &["stdin: document 1, line 6: more than the limit of 250000 values: split it, or move objects out of their list"])]
 #[case::anchors(format!("{POD}a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(40)),
     &["stdin: document 1, line 5: aliases repeat more than the limit of 16 MiB"])]
 #[case::merges(format!("{POD}a: &a {{{}}}\nb: [{}]\n", (0..1000).fold(String::new(), |text, key| text + &format!("k{key}: 1, ")),
-    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: more than the limit of 250000 nodes"])]
+    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: more than the limit of 250000 values: split it, or move objects out of their list"])]
 #[case::json_depth(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(126), "]".repeat(126)), &["0@1 Pod"])]
 #[case::json_too_deep(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(128), "]".repeat(128)),
     &["stdin: document 1, line 1: nested deeper than the limit of 128 levels"])]

@@ -21,6 +21,9 @@ pub const MAX_DEPTH: usize = 64;
 /// manifest. Bounds the memory of a document to a small multiple of its text.
 pub const MAX_NODES: usize = 250_000;
 
+/// How to reduce the size of a document.
+pub const SPLIT_ADVICE: &str = "split it, or move objects out of their list";
+
 /// Maximum number of bytes that the aliases of a document may repeat: as much as a document may contain.
 pub const MAX_EXPANSION: usize = 16 << 20;
 

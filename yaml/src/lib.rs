@@ -17,6 +17,7 @@
 //! - an escaped surrogate pair is a character; for Kubernetes it is an error,
 //! - U+0085, U+2028 and U+2029 are characters; for Kubernetes they are line breaks.
 
+mod blanks;
 mod compose;
 mod duplicates;
 mod error;
@@ -25,7 +26,7 @@ mod scalar;
 mod tree;
 
 pub use duplicates::{DuplicateKey, DuplicateKeys, MAX_DUPLICATES};
-pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
+pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, SPLIT_ADVICE};
 pub use parse::{parse, parse_manifest, parse_tree, parse_without_lines};
 pub use scalar::json_number;
 pub use tree::{Lines, Node, Tree, type_name};

@@ -4,6 +4,7 @@ use granit_parser::{Options, Parser};
 use memchr::{memchr, memchr_iter};
 use serde_json::Value;
 
+use super::blanks;
 use super::compose::Composer;
 use super::duplicates::{DuplicateKey, DuplicateKeys};
 use super::error::{Error, MAX_DEPTH};
@@ -44,7 +45,8 @@ fn compose(
     if let Some(line) = leading_end_marker(text) {
         return Err(Error::new(line, "`...` ends a document, but none has begun"));
     }
-    Composer::new(Parser::new_from_str_with_options(text, options()), treatment).document(lines)
+    let composer = Composer::new(Parser::new_from_str_with_options(text, options()), treatment);
+    composer.document(lines).map_err(|error| blanks::explain(text, error))
 }
 
 /// Returns the line of an end marker before any content. Kubernetes rejects it, and the scanner ignores it.
@@ -204,11 +206,11 @@ mod tests {
     }
 
     #[rstest]
-    #[case::nodes("- x\n".repeat(MAX_NODES), "250000 nodes")]
+    #[case::nodes("- x\n".repeat(MAX_NODES), "250000 values")]
     #[case::laughs((1..12).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
         let last = level - 1;
         text + &format!("a{level}: &a{level} [*a{last}, *a{last}, *a{last}, *a{last}, *a{last}, *a{last}, *a{last}, *a{last}]\n")
-    }), "250000 nodes")]
+    }), "250000 values")]
     #[case::long_laughs(format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(40)), "16 MiB")]
     #[case::nested_anchors((0..60).fold(String::new(), |text, n| text + &format!("- &a{n}
 {}", " ".repeat(n + 1)))

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::yaml::{self, DuplicateKey, DuplicateKeys, MAX_DUPLICATES, MAX_NODES};
+use crate::yaml::{self, DuplicateKey, DuplicateKeys, MAX_DUPLICATES, MAX_NODES, SPLIT_ADVICE};
 
 /// Parses a JSON value. `serde_json` limits the depth to 128 levels. Also returns the keys that replace equal ones in
 /// their object, up to a limit.
@@ -56,7 +56,7 @@ impl ValueSeed<'_> {
         let nodes = &self.state.nodes;
         nodes.set(nodes.get() + 1);
         if nodes.get() > MAX_NODES {
-            return Err(E::custom(format_args!("more than the limit of {MAX_NODES} nodes")));
+            return Err(E::custom(format_args!("more than the limit of {MAX_NODES} values: {SPLIT_ADVICE}")));
         }
         Ok(())
     }

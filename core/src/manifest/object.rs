@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::hint::nearest;
 use crate::yaml::type_name;
+
+/// Fields with the type of an object.
+const TYPE_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
 /// An object extracted from a document.
 #[derive(Debug, PartialEq)]
@@ -69,7 +73,7 @@ fn collect(
         object.insert("kind".to_owned(), kind.into());
     }
     if let Err(error) = validate_type(&object) {
-        let has_type = ["apiVersion", "kind"].iter().any(|field| non_empty_string(&object, field).is_some());
+        let has_type = TYPE_FIELDS.iter().any(|field| non_empty_string(&object, field).is_some());
         let is_foreign = item.is_none() && !has_type;
         return found.push(Err(ObjectError { message: prefix + &error, is_foreign, path: path.clone() }));
     }
@@ -149,13 +153,22 @@ fn index_of(object: &Map<String, Value>, field: &str) -> Option<usize> {
 
 /// Validates that `object` has an `apiVersion` and a `kind`.
 fn validate_type(object: &Map<String, Value>) -> Result<(), String> {
+    for field in TYPE_FIELDS {
+        if let Some(value) = object.get(field).filter(|value| !value.is_string() && !value.is_null()) {
+            let value = type_name(value);
+            return Err(format!("not a Kubernetes object: its `{field}` is {value}, not a string"));
+        }
+    }
     let missing = match (non_empty_string(object, "apiVersion"), non_empty_string(object, "kind")) {
         (Some(_), Some(_)) => return Ok(()),
         (Some(_), None) => "`kind`",
         (None, Some(_)) => "`apiVersion`",
         (None, None) => "`apiVersion` and no `kind`",
     };
-    Err(format!("not a Kubernetes object: it has no {missing}"))
+    let misspelled = |key: &&String| !TYPE_FIELDS.contains(&key.as_str()) && nearest(key, &TYPE_FIELDS).is_some();
+    let near = object.keys().find(misspelled).and_then(|key| Some((key, nearest(key, &TYPE_FIELDS)?)));
+    let hint = near.map(|(key, near)| format!(", but `{key}`: did you mean {near}?")).unwrap_or_default();
+    Err(format!("not a Kubernetes object: it has no {missing}{hint}"))
 }
 
 /// Returns a string field that is not empty.

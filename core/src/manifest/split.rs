@@ -13,6 +13,7 @@ use super::braces::BraceScanner;
 use super::encoding::HEAD_LENGTH;
 use super::list::{List, MAX_HEADER, Next, Syntax};
 use super::window::{SEPARATOR, Window};
+use crate::yaml::SPLIT_ADVICE;
 
 /// Splits a stream into documents.
 pub(super) struct Splitter<R> {
@@ -51,7 +52,7 @@ pub(super) struct RawItem<'buffer> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SplitError {
     /// The document exceeds [`MAX_DOCUMENT`].
-    #[error("exceeds the limit of {} MiB: split it, or move objects out of their list", MAX_DOCUMENT >> 20)]
+    #[error("exceeds the limit of {} MiB: {SPLIT_ADVICE}", MAX_DOCUMENT >> 20)]
     TooLarge,
     /// The separator is followed by text.
     #[error("text follows `---` without a space: only a line `---` separates documents")]

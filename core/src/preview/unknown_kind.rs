@@ -7,7 +7,8 @@ use super::operator_fields::require_types;
 use super::requests::{self, Request};
 use super::walk::has_pod_template;
 use super::{
-    CONTEXT_KINDS, DocumentPreview, Preview, namespace, namespace_metadata, namespace_of, placeholders, severities,
+    CONTEXT_KINDS, DocumentPreview, Preview, namespace, namespace_metadata, namespace_of, omitted, placeholders,
+    severities,
 };
 use crate::gang::object::GroupApi;
 use crate::manifest::Document;
@@ -52,7 +53,13 @@ impl Preview {
         if generic::creates_no_pods(api_version, kind) {
             return Ok(DocumentPreview::Skipped(format!("{name} creates no pods")));
         }
-        let templates = generic::templates(&document.value).shown;
+        let templates = generic::templates(&document.value);
+        if templates.shown.is_empty() && templates.omitted > 0 {
+            let warnings =
+                omitted::warning(document, kind, namespace_of(document, &self.namespace)).into_iter().collect();
+            return Ok(DocumentPreview::Pods { reports: Vec::new(), notes: Vec::new(), warnings });
+        }
+        let templates = templates.shown;
         let hint = same_kind().next().map(|workload_kind| format!("did you mean {}?", workload_kind.name()));
         if !templates.is_empty() {
             let names = ["name", "generateName", "namespace"].into_iter();

@@ -183,7 +183,7 @@ fn manifest_with(id: &str) -> String {
 )]
 #[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed, because the input has no Namespace: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]
 #[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and Gloo", "W: 2, I: 1"], "")]
-#[case::labels_of_the_input_are_replaced(&["lint", "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP005 E"], "warning: --namespace-labels replaces the labels of Namespace default in the input: leave it out to use them\n")]
+#[case::labels_of_the_input_are_replaced(&["lint", "-f", "-", "--namespace-labels", "trainmesh.dev/inject=enabled"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP005 E"], "note: --namespace-labels replaces the labels of Namespace default in the input: leave it out to use them\n")]
 #[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and Gloo"], "")]
 #[case::mesh_in_preview(&["preview", "-f", "-"], JOB, 0, &["FP021 I NCCL and Gloo"], "")]
 #[case::mesh_by_labels_in_preview(&["preview", "-f", "-", "--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled"], JOB, 0, &["FP021 W NCCL and Gloo"], "")]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
+use super::super::error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, SPLIT_ADVICE};
 
 /// Counts nodes and copied text.
 #[derive(Default)]
@@ -25,7 +25,7 @@ impl Budget {
     pub(super) fn count(&mut self, nodes: usize, line: usize) -> Result<(), Error> {
         self.nodes += nodes;
         if self.nodes > MAX_NODES {
-            let message = format!("more than the limit of {MAX_NODES} nodes, with aliases expanded");
+            let message = format!("more than the limit of {MAX_NODES} values, with aliases expanded: {SPLIT_ADVICE}");
             return Err(Error::new(line, message));
         }
         Ok(())
