@@ -1,5 +1,7 @@
 //! Network interface names in settings: FP006 to FP008, FP038.
 
+use std::borrow::Cow;
+
 use super::context::{CheckContext, ContainerFacts};
 use super::network::interfaces;
 use super::setting::Origin;
@@ -31,7 +33,7 @@ pub(super) fn interface_list_syntax(context: &CheckContext<'_>, findings: &mut F
         } else {
             continue;
         };
-        let message = format!("{}: {IFNAME}={value} {problem}", container.display_name());
+        let message = format!("{}: {IFNAME}={} {problem}", container.display_name(), quoted(value));
         findings.push(container.settings.field(IFNAME), message);
     }
 }
@@ -51,10 +53,16 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
         let list = DeviceList::parse(value);
         if !list.excludes && !interfaces.iter().any(|interface| list.allows(interface)) {
             let known = interfaces.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let value = quoted(value);
             let message = format!("{}: {IFNAME}={value} matches none of {known}", container.display_name());
             findings.push(container.settings.field(IFNAME), message);
         }
     }
+}
+
+/// Returns `value`, in quotes if it contains blanks, which are not visible otherwise.
+fn quoted(value: &str) -> Cow<'_, str> {
+    if value.contains(char::is_whitespace) { format!("{value:?}").into() } else { value.into() }
 }
 
 /// FP008: a variable that takes plain names has NCCL's `^` or `=` prefix.

@@ -18,6 +18,11 @@ use crate::pod::networks::{self, Attachment, ISTIO_CNI, MULTUS};
 const FIX_FOR_PROFILES: &str = "set count: perResource for the network in networks.multus.attach of the fabric profile, or list the \
                                 network of each virtual function there";
 
+/// How to fix the DNS policy of a pod in the node's network.
+const FIX_POLICY: &str = "set dnsPolicy: ClusterFirstWithHostNet";
+/// How to fix annotations of a pod that Istio does not inject.
+const FIX_ANNOTATIONS: &str = "remove the Istio annotations";
+
 /// Annotation of GKE multi-networking.
 const GKE: &str = "networking.gke.io/interfaces";
 
@@ -132,13 +137,14 @@ pub(super) fn host_network(context: &CheckContext<'_>, findings: &mut FindingSin
     // With `None`, the user configures the resolver in `dnsConfig`.
     if policy != "ClusterFirstWithHostNet" && policy != "None" {
         let message = format!("hostNetwork with dnsPolicy {policy}: cluster names do not resolve");
-        findings.push("/spec/hostNetwork", message);
+        findings.push_with_fix(Severity::Warning, "/spec/hostNetwork", message, FIX_POLICY);
     }
     let is_istio_setting = |key: &&str| {
         let is_injector = key.starts_with("sidecar.istio.io/") && *key != keys::SIDECAR_INJECT;
         is_injector || key.starts_with(keys::TRAFFIC_PREFIX) || *key == keys::PROXY_CONFIG
     };
     if let Some(key) = pod.annotation_keys().find(is_istio_setting) {
-        findings.push("/spec/hostNetwork", format!("hostNetwork: Istio does not inject the pod, {key} has no effect"));
+        let message = format!("hostNetwork: Istio does not inject the pod, {key} has no effect");
+        findings.push_with_fix(Severity::Warning, "/spec/hostNetwork", message, FIX_ANNOTATIONS);
     }
 }

@@ -126,13 +126,19 @@ pub(super) fn ambiguous_adapter(context: &CheckContext<'_>, findings: &mut Findi
         if list.exact || has_few {
             continue;
         }
-        let mut devices = list.names().map(|entry| entry.split(':').next().unwrap_or_default());
+        let listed = list.names().filter(|entry| !entry.contains(is_other_separator));
+        let mut devices = listed.map(|entry| entry.split(':').next().unwrap_or_default());
         if let Some(device) = devices.find(|device| ends_in_one_digit(device) && !DRIVERS.contains(device)) {
             let message =
                 format!("{}: NCCL_IB_HCA {device} also matches {device}0 to {device}9", container.display_name());
             findings.push(container.settings.field("NCCL_IB_HCA"), message);
         }
     }
+}
+
+/// Returns true for a character that users write in place of a comma between adapters, and that no name contains.
+fn is_other_separator(character: char) -> bool {
+    character.is_whitespace() || matches!(character, ';' | '|')
 }
 
 /// Returns true if `device` ends in exactly one digit from 1 to 3. NCCL uses at most 32 adapters, so only these can be
@@ -153,11 +159,19 @@ pub(super) fn unknown_adapter(context: &CheckContext<'_>, findings: &mut Finding
         let is_unused = selects_tcp || settings.number("NCCL_IB_DISABLE").is_some_and(|number| number != 0);
         let Some(list) = settings.value("NCCL_IB_HCA").filter(|_| !is_unused) else { continue };
         let matches_name = |entry: &str| {
+            if entry.contains(is_other_separator) {
+                return false;
+            }
             let device = entry.split(':').next().unwrap_or_default();
             ADAPTER_NAMES.iter().any(|name| device.starts_with(name) || name.starts_with(device))
         };
         if let Some(entry) = DeviceList::parse(list).names().find(|entry| !matches_name(entry)) {
-            let message = format!("{}: NCCL_IB_HCA {entry} is not the name of an adapter", container.display_name());
+            let problem = if entry.contains(is_other_separator) {
+                format!("{entry:?} is not the name of an adapter: separate names by commas, without spaces")
+            } else {
+                format!("{entry} is not the name of an adapter")
+            };
+            let message = format!("{}: NCCL_IB_HCA {problem}", container.display_name());
             findings.push(container.settings.field("NCCL_IB_HCA"), message);
         }
     }

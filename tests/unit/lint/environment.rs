@@ -104,7 +104,7 @@ fn fp005_out_of_range(#[case] scenario: Scenario, #[case] expected: Option<&str>
 #[case::adapters_out_of_band(env(&[("NCCL_OOB_NET_IFNAME", "^mlx5_0")]), None)]
 #[case::without_loopback(env(&[("NCCL_SOCKET_IFNAME", "^docker,lo")]), None)]
 #[case::one_character(env(&[("NCCL_SOCKET_IFNAME", "e")]), Some("container train: NCCL_SOCKET_IFNAME=e has one character, so NCCL ignores it"))]
-#[case::blank(env(&[("NCCL_SOCKET_IFNAME", "eth0, eth1")]), Some("container train: NCCL_SOCKET_IFNAME=eth0, eth1 contains a space"))]
+#[case::blank(env(&[("NCCL_SOCKET_IFNAME", "eth0, eth1")]), Some("container train: NCCL_SOCKET_IFNAME=\"eth0, eth1\" contains a space"))]
 #[case::exact(env(&[("NCCL_SOCKET_IFNAME", "=eth0,eth1")]), None)]
 fn fp006_interface_list_syntax(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP006", scenario, expected);
@@ -168,6 +168,7 @@ fn fp008_interface_prefix_for_another_library(#[case] scenario: Scenario, #[case
 #[rstest]
 #[case::one_digit(env(&[("NCCL_IB_HCA", "mlx5_0:1,mlx5_1:1")]), Some("container train: NCCL_IB_HCA mlx5_1 also matches mlx5_10 to mlx5_19"))]
 #[case::exceptions(env(&[("NCCL_IB_HCA", "^mlx5_3")]), Some("container train: NCCL_IB_HCA mlx5_3 also matches mlx5_30 to mlx5_39"))]
+#[case::another_separator(env(&[("NCCL_IB_HCA", "mlx5_0 mlx5_1")]), None)]
 #[case::exact(env(&[("NCCL_IB_HCA", "=mlx5_0,mlx5_1")]), None)]
 #[case::prefix_of_all_adapters(env(&[("NCCL_IB_HCA", "mlx")]), None)]
 #[case::prefix_of_a_driver(env(&[("NCCL_IB_HCA", "mlx5")]), None)]

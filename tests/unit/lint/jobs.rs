@@ -193,6 +193,8 @@ fn fp043_open_mpi_5(#[case] scenario: Scenario, #[case] expected: Option<&str>) 
 #[case::interface(env(&[("NCCL_IB_HCA", "=eth0")]), Some("container train: NCCL_IB_HCA eth0 is not the name of an adapter"))]
 #[case::misspelt(env(&[("NCCL_IB_HCA", "^m1x5_0")]), Some("container train: NCCL_IB_HCA m1x5_0 is not the name of an adapter"))]
 #[case::second(env(&[("NCCL_IB_HCA", "mlx5_0:1,bond0")]), Some("container train: NCCL_IB_HCA bond0 is not the name of an adapter"))]
+#[case::blank(env(&[("NCCL_IB_HCA", "mlx5_0 mlx5_1")]), Some("container train: NCCL_IB_HCA \"mlx5_0 mlx5_1\" is not the name of an adapter: separate names by commas, without spaces"))]
+#[case::semicolon(env(&[("NCCL_IB_HCA", "=mlx5_0:1;mlx5_1:1")]), Some("container train: NCCL_IB_HCA \"mlx5_0:1;mlx5_1:1\" is not the name of an adapter: separate names by commas, without spaces"))]
 #[case::mellanox(env(&[("NCCL_IB_HCA", "=mlx5_0:1,mlx5_bond_0")]), None)]
 #[case::persistent(env(&[("NCCL_IB_HCA", "ibp,rocep12s0,rdmap0s6")]), None)]
 #[case::other_vendors(env(&[("NCCL_IB_HCA", "ionic_0,bnxt_re0,erdma,mana_0")]), None)]

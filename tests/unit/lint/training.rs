@@ -112,7 +112,16 @@ const STATIC: &str = "the ranks never meet";
 )]
 #[case::port_of_the_operator(
     pair("", "--master-port=29501,"),
-    Some("container pytorch: --master-port is 29501, but 23456 for Master: the ranks never meet")
+    Some(
+        "container pytorch: --master-port is 29501, but the port of the operator is 23456 for Master: the ranks never meet"
+    )
+)]
+#[case::endpoint_for_the_port_of_the_operator(
+    pair("", "'--rdzv-endpoint=llama-master-0:1',"),
+    Some(
+        "container pytorch: --rdzv-endpoint is llama-master-0:1, but the port of the operator is 23456 for Master: the ranks \
+         never meet"
+    )
 )]
 #[case::backend(
     pair("--rdzv-backend=c10d,", "--rdzv-backend=etcd-v2,"),
@@ -127,7 +136,7 @@ const STATIC: &str = "the ranks never meet";
         "--rdzv-backend=c10d, '--rdzv-endpoint=localhost:1',",
         "--rdzv-backend=c10d, '--rdzv-endpoint=llama-master-0:2',"
     ),
-    Some("container pytorch: --rdzv-endpoint is 2, but 1 for Master: the ranks never meet")
+    Some("container pytorch: --rdzv-endpoint is llama-master-0:2, but localhost:1 for Master: the ranks never meet")
 )]
 #[case::the_master_by_its_own_name(
     pair(

@@ -45,14 +45,18 @@ pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut Find
     let agents = workload.agents();
     let Some(first) = agents.first() else { return };
     for agent in agents.iter().filter(|agent| agent.role.name == role.name) {
-        if let Some((name, other, value)) = difference(first, agent) {
-            let option = option(name);
+        if let Some((of_first, own)) = difference(first, agent) {
+            // The setting of the operator, or another option, may be the one that differs.
+            let (name, other) = (own.name(), of_first.name());
+            let other = if name == other { String::new() } else { format!("{other} is ") };
             let message = format!(
-                "{}: {option} is {value}, but {other} for {}: the ranks never meet",
+                "{}: {name} is {}, but {other}{} for {}: the ranks never meet",
                 display_name(agent.container),
+                own.value,
+                of_first.value,
                 first.role.name
             );
-            findings.push(agent.field(name), message);
+            findings.push(agent.field(own.setting), message);
         }
     }
 }
@@ -75,8 +79,9 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
             let has_groups = WorkloadManifest::pods(workload.roles.iter()).is_some_and(|pods| pods >= min);
             let spans_groups = has_groups && min.checked_rem(size) == Some(0);
             if min > size && !spans_groups {
+                let pods = if size == 1 { "1 pod".to_owned() } else { format!("{size} pods") };
                 let message =
-                    format!("container {name}: {setting}={text}, but each group has {size} pods: the ranks never meet");
+                    format!("container {name}: {setting}={text}, but each group has {pods}: the ranks never meet");
                 findings.push(agent.field(NODES), message);
             }
             continue;
@@ -153,37 +158,76 @@ pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut Fin
     }
 }
 
-/// Returns the first setting of which two agents have different known values.
-fn difference<'a>(first: &'a Agent<'_>, other: &'a Agent<'_>) -> Option<(&'static str, &'a str, &'a str)> {
-    fn port<'a>(agent: &'a Agent<'_>, name: &str) -> Option<&'a str> {
-        let value = agent.setting(name)?;
-        value.rsplit_once(':').map(|(_, port)| port)
-    }
-    fn backend<'a>(agent: &'a Agent<'_>) -> Option<&'a str> {
-        let is_known = !agent.settings.is_computed(BACKEND);
-        is_known.then(|| agent.setting(BACKEND).unwrap_or(STATIC))
-    }
-    let differ = |name: &'static str, values: (Option<&'a str>, Option<&'a str>)| {
-        let (first, other) = (values.0?, values.1?);
-        (first != other).then_some((name, first, other))
-    };
-    let backends = (backend(first), backend(other));
-    if let Some(found) = differ(BACKEND, backends) {
-        return Some(found);
-    }
-    if backends.0? == STATIC {
-        return differ(MASTER_PORT, (master_port(first), master_port(other)));
-    }
-    differ(IDENTIFIER, (first.setting(IDENTIFIER), other.setting(IDENTIFIER)))
-        .or_else(|| differ(ENDPOINT, (port(first, ENDPOINT), port(other, ENDPOINT))))
+/// A setting of an agent as the manifest, or its operator, contains it.
+#[derive(Clone, Copy)]
+struct Setting<'a> {
+    /// Name of its variable.
+    setting: &'static str,
+    value: &'a str,
+    /// Part of the value that is compared.
+    compared: &'a str,
+    /// True if an option of the command sets it.
+    is_option: bool,
 }
 
-/// Returns the port of the master that the agent uses with the backend `static`.
-fn master_port<'a>(agent: &'a Agent<'_>) -> Option<&'a str> {
-    let settings = &agent.settings;
-    let is_computed = [MASTER_PORT, ENDPOINT].iter().any(|name| settings.is_computed(name));
-    let by_endpoint = || settings.flag(ENDPOINT)?.rsplit_once(':').map(|(_, port)| port);
-    if is_computed { None } else { by_endpoint().or_else(|| agent.setting(MASTER_PORT)) }
+impl<'a> Setting<'a> {
+    fn of(agent: &'a Agent<'_>, setting: &'static str, value: &'a str) -> Self {
+        Self { setting, value, compared: value, is_option: agent.settings.has_flag(&[setting]) }
+    }
+
+    /// Returns the endpoint of `agent`, of which the port is compared: a pod may name itself in another way than the others.
+    fn endpoint(agent: &'a Agent<'_>, value: Option<&'a str>) -> Option<Self> {
+        let value = value?;
+        let (_, compared) = value.rsplit_once(':')?;
+        Some(Self { compared, ..Self::of(agent, ENDPOINT, value) })
+    }
+
+    /// Returns the backend of `agent`; `None` if its command computes it.
+    fn backend(agent: &'a Agent<'_>) -> Option<Self> {
+        let value = agent.setting(BACKEND).unwrap_or(STATIC);
+        (!agent.settings.is_computed(BACKEND)).then(|| Self { is_option: true, ..Self::of(agent, BACKEND, value) })
+    }
+
+    /// Returns the setting with the port of the master that `agent` uses with the backend `static`.
+    fn master_port(agent: &'a Agent<'_>) -> Option<Self> {
+        let settings = &agent.settings;
+        let is_computed = [MASTER_PORT, ENDPOINT].iter().any(|name| settings.is_computed(name));
+        let by_endpoint = || Self::endpoint(agent, settings.flag(ENDPOINT));
+        let by_port = || Some(Self::of(agent, MASTER_PORT, agent.setting(MASTER_PORT)?));
+        if is_computed { None } else { by_endpoint().or_else(by_port) }
+    }
+
+    fn named(agent: &'a Agent<'_>, setting: &'static str) -> Option<Self> {
+        Some(Self::of(agent, setting, agent.setting(setting)?))
+    }
+
+    /// Returns the option, or the variable. The operator always sets that of the port.
+    fn name(self) -> String {
+        match self.setting {
+            setting if self.is_option => option(setting),
+            MASTER_PORT => "the port of the operator".to_owned(),
+            setting => setting.to_owned(),
+        }
+    }
+}
+
+/// Returns the first setting of which two agents have different known values, of each agent.
+fn difference<'a>(first: &'a Agent<'_>, other: &'a Agent<'_>) -> Option<(Setting<'a>, Setting<'a>)> {
+    let differ = |values: (Option<Setting<'a>>, Option<Setting<'a>>)| {
+        let (first, other) = (values.0?, values.1?);
+        (first.compared != other.compared).then_some((first, other))
+    };
+    let backends = (Setting::backend(first), Setting::backend(other));
+    if let Some(found) = differ(backends) {
+        return Some(found);
+    }
+    if backends.0?.value == STATIC {
+        return differ((Setting::master_port(first), Setting::master_port(other)));
+    }
+    differ((Setting::named(first, IDENTIFIER), Setting::named(other, IDENTIFIER))).or_else(|| {
+        let endpoint = |agent: &'a Agent<'_>| Setting::endpoint(agent, agent.setting(ENDPOINT));
+        differ((endpoint(first), endpoint(other)))
+    })
 }
 
 /// Returns the setting by which the agent uses an address of its own pod, and the address.

@@ -60,7 +60,7 @@ pub(super) fn find<'a>(
     let of_stock = stock::nearest_name(name, runtimes.stock).filter(|_| key.namespace.is_none());
     let near = of_input(runtimes, &key, MAX_NAMES).find(|known| nearest(name, &[known]).is_some()).or(of_stock);
     let question = near.map(|near| format!("did you mean {near}?"));
-    let near = question.as_ref().map(|question| format!(", or {question}")).unwrap_or_default();
+    let near = question.as_ref().map(|question| format!("; {question}")).unwrap_or_default();
     let message = match runtimes.stock {
         StockRuntimes::None => format!("runtime {name} is neither in the input nor in the cluster: add its manifest"),
         StockRuntimes::Newest => {
