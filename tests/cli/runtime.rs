@@ -95,7 +95,7 @@ fn run(command: &str, input: &str) -> Run {
     "TrainingRuntime torch-distributed is not in this namespace, but in other: a TrainJob uses those of its own namespace\n"
 )]
 #[case::release("preview -f - -o json --runtime v2.2.1", JOB, 0, &[r#""assumedRuntime":{"name":"torch-distributed","trainer":"v2.2"}"#], "")]
-#[case::misspelled_stock_runtime("preview -f -", &JOB.replace("torch-distributed", "torch-distribted"), 2, &[], "set --runtime FILE, or did you mean torch-distributed?\n")]
+#[case::misspelled_stock_runtime("preview -f -", &JOB.replace("torch-distributed", "torch-distribted"), 2, &[], "set --runtime FILE; did you mean torch-distributed?\n")]
 #[case::unknown_version("preview -f - --runtime v2.9", JOB, 2, &[], "the runtimes of this version are unknown: use v2.0, v2.1, v2.2, v2.3, or a file")]
 #[case::version_without_v("preview -f - --runtime 2.1", JOB, 2, &[], "use v2.1")]
 #[case::latest_version("preview -f - --runtime latest", JOB, 2, &[], "use the newest known version, v2.3, or a file")]
@@ -121,7 +121,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::invalid_runtime("preview -f -", &format!("{JOB}---\n{}", RUNTIME.replace("- name: node\n        t", "- t")), 2, &[], "error: stdin: document 2, line 14: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0].name is missing\n")]
 #[case::finding_in_the_runtime("lint -f - --runtime typo.yaml", JOB, 0, &["/typo.yaml:18 /spec/containers/0/resorces\n"], "")]
 #[case::finding_in_the_job("lint -f - --runtime own.json", &JOB.replace("}}", "}, runtimePatches: [{manager: a, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {metadata: {labels: {trainmesh.dev/injct: disabled}}}}}}]}}}}]}"), 0, &["stdin:4 /metadata/labels/trainmesh.dev~1injct"], "")]
-#[case::invalid_field_of_the_runtime("preview -f - --runtime invalid.yaml --fail-on unknown", JOB, 1, &["/invalid.yaml:18 .spec.containers[0]"], "/invalid.yaml:18: TrainJob default/j node: FP049: the apiserver rejects the pod: .spec.containers[0].resources.limits[nvidia.com/gpu] is true")]
+#[case::invalid_field_of_the_runtime("preview -f - --runtime invalid.yaml --fail-on unknown", JOB, 1, &["/invalid.yaml:18 /spec/containers/0/resources"], "/invalid.yaml:18: TrainJob default/j node: FP049: the apiserver rejects the pod: .spec.containers[0].resources.limits[nvidia.com/gpu] is true")]
 #[case::no_file("preview -f - --runtime missing.json", JOB, 2, &[], "does not exist")]
 fn runtimes_are_given_or_assumed(
     #[case] command: &str,

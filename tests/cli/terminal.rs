@@ -17,7 +17,12 @@ use trainmesh_testing::apiserver::Apiserver;
 /// Clears the line, sets red with a C1 character, reorders and hides text, and starts lines of its own.
 const HOSTILE: &str = "a\u{1b}[2K\u{9b}31m\u{202e}\u{2066}\u{200b}\u{2028}\r\nerror: forged\u{85}FORGED";
 
+/// A pod with an invalid quantity, for which no patch is shown.
 fn pod() -> Value {
+    pod_with_quantity(HOSTILE)
+}
+
+fn pod_with_quantity(quantity: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
@@ -28,7 +33,7 @@ fn pod() -> Value {
         "spec": {"containers": [{
             "name": HOSTILE, "image": HOSTILE,
             "env": [{"name": "NCCL_DEBUG", "value": HOSTILE}, {"name": "NCCL_IB_HCA", "value": HOSTILE}, {"name": "NCCL_IB_DISABEL", "value": HOSTILE}],
-            "resources": {"limits": {"nvidia.com/gpu": "8", HOSTILE: HOSTILE}},
+            "resources": {"limits": {"nvidia.com/gpu": "8", HOSTILE: quantity}},
         }]},
     })
 }
@@ -51,6 +56,7 @@ fn files() -> TempDir {
     let quoted = quoted();
     let texts = [
         ("pod.json", pod().to_string()),
+        ("valid.json", pod_with_quantity("1").to_string()),
         ("job.json", job.to_string()),
         ("unknown.json", unknown.to_string()),
         ("none.json", json!({"apiVersion": HOSTILE, "kind": "X\u{1b}[2K"}).to_string()),
@@ -93,7 +99,9 @@ fn check(output: &str, expected: &str) {
 #[case::explain("preview -f pod.json -o explain", "\\u{1b}[2K")]
 #[case::yaml("preview -f pod.json -o yaml", "\\e[2K\\x9B31m\\u202E")]
 #[case::json("preview -f pod.json -o json", "\\u001b[2K\\u009b31m\\u202e")]
-#[case::patch("preview -f pod.json -o patch", "fabric=UnknownFabric")]
+#[case::diff_of_a_patch("preview -f valid.json", "fabric=UnknownFabric")]
+#[case::patch("preview -f valid.json -o patch", "fabric=UnknownFabric")]
+#[case::no_patch("preview -f pod.json -o patch", "FP049: the apiserver rejects the pod")]
 #[case::job("preview -f job.json", "\\u{1b}[2K")]
 #[case::unknown_kind("preview -f unknown.json", "\\u{1b}[2K")]
 #[case::no_pods("preview -v -f none.json", "creates no pods")]

@@ -187,13 +187,13 @@ fn list_of(nodes: usize) -> String {
 #[case::json(list_of(249_993), &["0@1 Pod"])]
 #[case::json_beyond(list_of(249_994), &["stdin: document 1, line 1: more than the limit of 250000 values: split it, or move objects out of their list"])]
 #[case::yaml(list_of(249_993).replace('"', ""), &["0@1 Pod"])]
-#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: more than the limit of 250000 values: split it, or move objects out of their list"])]
+#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: more than the limit of 250000 values, with aliases expanded: split it, or move objects out of their list"])]
 #[case::aliases(format!("{POD}a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)),
-    &["stdin: document 1, line 6: more than the limit of 250000 values: split it, or move objects out of their list"])]
+    &["stdin: document 1, line 6: more than the limit of 250000 values, with aliases expanded: split it, or move objects out of their list"])]
 #[case::anchors(format!("{POD}a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(40)),
     &["stdin: document 1, line 5: aliases repeat more than the limit of 16 MiB"])]
 #[case::merges(format!("{POD}a: &a {{{}}}\nb: [{}]\n", (0..1000).fold(String::new(), |text, key| text + &format!("k{key}: 1, ")),
-    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: more than the limit of 250000 values: split it, or move objects out of their list"])]
+    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: more than the limit of 250000 values, with aliases expanded: split it, or move objects out of their list"])]
 #[case::json_depth(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(126), "]".repeat(126)), &["0@1 Pod"])]
 #[case::json_too_deep(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(128), "]".repeat(128)),
     &["stdin: document 1, line 1: nested deeper than the limit of 128 levels"])]

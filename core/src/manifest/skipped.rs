@@ -64,11 +64,12 @@ pub(super) fn without_object(source: &str) -> SkippedFile {
 /// writes it. Its API group also has the configurations of transformers, which are other files.
 pub(super) fn kustomization(source: &str, object: &Value) -> Option<SkippedFile> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let has_name = has_name(source, &KUSTOMIZATION_FILES);
-    match text("apiVersion").starts_with(KUSTOMIZE_GROUP) {
-        true if has_name => Some(SkippedFile::Kustomization),
-        true if KUSTOMIZATION_KINDS.contains(&text("kind")) => Some(SkippedFile::MisnamedKustomization),
-        _ => None,
+    if !text("apiVersion").starts_with(KUSTOMIZE_GROUP) {
+        None
+    } else if has_name(source, &KUSTOMIZATION_FILES) {
+        Some(SkippedFile::Kustomization)
+    } else {
+        KUSTOMIZATION_KINDS.contains(&text("kind")).then_some(SkippedFile::MisnamedKustomization)
     }
 }
 
