@@ -219,7 +219,7 @@ fn kustomizations_under_another_name_are_reported(#[case] command: &str, #[case]
     assert_exit(&run(&[("jobs/pod.yaml", POD), ("jobs/kustomize.yml", kustomization)], command), code, &[], stderr);
 }
 
-/// As in kubectl, links to directories are not followed, which a note says.
+/// As in kubectl, links to directories are not followed, which a note reports.
 #[rstest]
 #[case::skipped(
     "lint -f jobs -R",

@@ -167,7 +167,7 @@ pub(super) fn unknown_adapter(context: &CheckContext<'_>, findings: &mut Finding
         };
         if let Some(entry) = DeviceList::parse(list).names().find(|entry| !matches_name(entry)) {
             let problem = if entry.contains(is_other_separator) {
-                format!("{entry:?} is not the name of an adapter: separate names by commas, without spaces")
+                format!("{entry:?} is not the name of an adapter: separate names by commas")
             } else {
                 format!("{entry} is not the name of an adapter")
             };
