@@ -5,9 +5,18 @@ selects the default, as in the binary.
 
 {{/* Returns a field of a section as JSON. Arguments: root, section, field, default. */}}
 {{- define "trainmesh.config.field" -}}
-{{- $section := get .root.Values.config .section | default dict -}}
+{{- $section := get (.root.Values.config | default dict) .section | default dict -}}
 {{- $value := get $section .field -}}
 {{- if and (hasKey $section .field) (not (kindIs "invalid" $value)) }}{{ toJson $value }}{{ else }}{{ toJson .default }}{{ end }}
+{{- end }}
+
+{{- define "trainmesh.traffic" -}}
+{{- include "trainmesh.config.field" (dict "root" . "section" "mesh" "field" "traffic" "default" "leave") | trimAll "\"" }}
+{{- end }}
+
+{{/* Not empty if the IP ranges of the pods are set. */}}
+{{- define "trainmesh.podCIDRs" -}}
+{{- include "trainmesh.config.field" (dict "root" . "section" "mesh" "field" "podCIDRs" "default" list) | trimAll "[]" }}
 {{- end }}
 
 {{/* Not empty if the feature is enabled. */}}

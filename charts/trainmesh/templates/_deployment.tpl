@@ -1,7 +1,32 @@
 {{/*
+Fails for an extra flag with which the server exits: one that it does not have, or that is set twice. Arguments: root, component,
+args (flags of the chart, besides those of every server).
+*/}}
+{{- define "trainmesh.checkExtraArgs" -}}
+{{- $component := .component -}}
+{{- $flags := index (.root.Files.Get "files/flags.yaml" | fromYaml) $component -}}
+{{- $fixed := list "--admin-listen" "--namespace" "--log-format" "--log-level" -}}
+{{- range .args }}{{ $fixed = append $fixed (regexFind "^[^=]+" .) }}{{ end -}}
+{{- $extra := list -}}
+{{- range (index .root.Values $component).extraArgs -}}
+{{- $flag := regexFind "^[^=]+" . -}}
+{{- if not (hasKey $flags $flag) -}}
+{{- fail (printf "%s.extraArgs: trainmesh %s has no flag %s" $component $component $flag) -}}
+{{- else if has $flag $fixed -}}
+{{- $value := get $flags $flag -}}
+{{- fail (printf "%s.extraArgs: the chart sets %s: remove it%s" $component $flag (ternary (printf ", and use %v" $value) "" (not (empty $value)))) -}}
+{{- else if has $flag $extra -}}
+{{- fail (printf "%s.extraArgs: %s is set twice" $component $flag) -}}
+{{- end -}}
+{{- $extra = append $extra $flag -}}
+{{- end -}}
+{{- end }}
+
+{{/*
 The Deployment of a component. Arguments: root, component, args (list), ports (list), volumes, mounts (lists, may be empty).
 */}}
 {{- define "trainmesh.deployment" -}}
+{{- include "trainmesh.checkExtraArgs" . -}}
 {{- $values := index .root.Values .component -}}
 {{- $name := printf "trainmesh-%s" .component -}}
 {{- $selector := include "trainmesh.labels.selector" . -}}

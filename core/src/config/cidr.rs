@@ -15,6 +15,11 @@ use crate::yaml::type_name;
 /// each connection.
 const MAX_RANGES: usize = 64;
 
+/// Pattern of a range for the JSON Schema: of IPv4 or of IPv6, with a prefix that is not longer than an address.
+#[cfg(feature = "schema")]
+const PATTERN: &str =
+    "^([0-9.]+/0*([12]?[0-9]|3[0-2])|[0-9a-fA-F:]*:[0-9a-fA-F.:]*/0*([1-9]?[0-9]|1[01][0-9]|12[0-8]))$";
+
 /// Validates a list of ranges.
 pub(super) fn check_ranges(ranges: &[Cidr]) -> Result<(), String> {
     let found = ranges.len();
@@ -48,6 +53,6 @@ impl JsonSchema for Cidr {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9a-f.:]+/[0-9]{1,3}$"})
+        json_schema!({"type": "string", "pattern": PATTERN})
     }
 }

@@ -14,6 +14,7 @@ import (
 
 // nullable are the values that null removes on purpose. Their templates handle the absence.
 var nullable = []string{
+	".config",
 	".webhook.replicas", ".webhook.resources.limits", ".webhook.resources.requests",
 	".controller.replicas", ".controller.resources.limits", ".controller.resources.requests",
 	".podSecurityContext.seccompProfile",
