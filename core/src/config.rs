@@ -19,11 +19,14 @@ mod names;
 mod problem;
 pub mod profile;
 mod profiles;
+mod release;
+mod required_values;
 mod scalar;
 #[cfg(feature = "schema")]
 mod schema;
 mod section;
 mod selector;
+mod several_documents;
 mod sidecars;
 mod termination;
 mod tree;

@@ -7,14 +7,27 @@ pub const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
 /// Parses a duration. The error contains the expected format.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a duration such as 90s or 1m30s, found {text:?}");
+    parse_units(text)
+        .ok_or_else(|| format!("expected a duration such as 90s or 1m30s, found {text:?}{}", hours_hint(text)))
+}
+
+/// Parses a duration without days; `None` if it is invalid.
+fn parse_units(text: &str) -> Option<Duration> {
     let has_valid_characters =
         text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'h' | b'm' | b's'));
     if !has_valid_characters || !text.ends_with(|last: char| last.is_ascii_alphabetic()) {
-        return Err(expected());
+        return None;
     }
-    let duration: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
-    Duration::try_from(duration).map_err(|_| expected())
+    let duration: jiff::SignedDuration = text.parse().ok()?;
+    Duration::try_from(duration).ok()
+}
+
+/// Returns how to write a duration with days, which Kubernetes has not; empty for other texts.
+fn hours_hint(text: &str) -> String {
+    let Some(duration) = parse_with_days(text).ok().filter(|_| text.contains('d')) else { return String::new() };
+    let seconds = duration.as_secs();
+    let in_hours = if seconds.is_multiple_of(3600) { format!("{}h", seconds / 3600) } else { format(duration) };
+    format!(": days are not supported, write {in_hours}")
 }
 
 /// Number of seconds in a day.
@@ -24,10 +37,10 @@ const DAY: f64 = 86400.0;
 /// error contains the expected format.
 pub fn parse_with_days(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a duration such as 264d, 36h or 1m30s, found {text:?}");
-    let Some((days, rest)) = text.split_once('d') else { return parse(text).map_err(|_| expected()) };
+    let Some((days, rest)) = text.split_once('d') else { return parse_units(text).ok_or_else(expected) };
     let digits = days.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let days: f64 = days.parse().ok().filter(|_| digits).ok_or_else(expected)?;
-    let rest = if rest.is_empty() { Duration::ZERO } else { parse(rest).map_err(|_| expected())? };
+    let rest = if rest.is_empty() { Duration::ZERO } else { parse_units(rest).ok_or_else(expected)? };
     let milliseconds = Duration::try_from_secs_f64((days * DAY * 1000.0).round() / 1000.0).map_err(|_| expected())?;
     milliseconds.checked_add(rest).ok_or_else(expected)
 }
@@ -86,6 +99,16 @@ mod tests {
         let duration = Duration::from_millis(milliseconds);
         assert_eq!(format_with_days(duration), text);
         assert_eq!(parse_with_days(text), Ok(duration));
+    }
+
+    #[rstest]
+    #[case("90d", ": days are not supported, write 2160h")]
+    #[case("0.3d", ": days are not supported, write 25920s")]
+    #[case("0.1dd", "")]
+    #[case("1d2d", "")]
+    #[case("90", "")]
+    fn hint_for_days(#[case] text: &str, #[case] hint: &str) {
+        assert_eq!(parse(text), Err(format!("expected a duration such as 90s or 1m30s, found {text:?}{hint}")));
     }
 
     #[rstest]

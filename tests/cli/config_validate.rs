@@ -14,12 +14,24 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[rstest]
 #[case::section(&["config: {mesh: {hold: false}}"], 0, ": section config is valid, hash ", "")]
 #[case::other_values(&["webhook: {replica: 3}"], 0, "; Helm checks the other values\n", "")]
-#[case::no_section(&["webhook: {replicas: 3}"], 0, "0.yaml: no section config, so the defaults apply, hash ", "")]
-#[case::empty(&["{}"], 0, "no section config, so the defaults apply", "")]
+#[case::no_section(&["webhook: {replicas: 3}"], 0, "0.yaml: section config is absent or empty, so the defaults apply, hash ", "")]
+#[case::empty(&["{}"], 0, "section config is absent or empty, so the defaults apply", "")]
 #[case::null(&["null\n"], 2, "", "no values: write {} for the defaults")]
 #[case::no_text(&[""], 2, "", "no values: write {} for the defaults")]
 #[case::no_text_of_a_site(&["config: {}", ""], 2, "", "1.yaml: no values: write {} for the defaults")]
-#[case::only_comments(&["# Nothing yet.\n"], 0, "no section config, so the defaults apply", "")]
+#[case::empty_section(&["config:\n  # mesh: {hold: false}\n"], 0, "section config is absent or empty, so the defaults apply", "")]
+#[case::empty_part_of_the_section(&["config: {mesh: , gang: }"], 0, "section config is valid", "")]
+#[case::empty_other_section(
+    &["image: {registry: r}\nnetworkPolicy:\n  # metricsFrom: []\n"], 2, "",
+    "0.yaml:2: networkPolicy: empty, so that Helm removes its default, which the chart requires: remove it, or write {}"
+)]
+#[case::empty_value(
+    &["trainmesh:\n  webhook: {}\n  metrics:\n    podMonitor:\n      interval:\n"], 2, "",
+    "0.yaml:5: metrics.podMonitor.interval: empty, so that Helm removes its default, which the chart requires: remove it, or set a value"
+)]
+#[case::empty_section_of_a_later_file(&["metrics: {}", "metrics:"], 2, "", "1.yaml:1: metrics: empty")]
+#[case::empty_section_of_an_earlier_file(&["metrics:", "metrics: {dashboard: {enabled: true}}"], 0, "absent or empty", "")]
+#[case::only_comments(&["# Nothing yet.\n"], 0, "section config is absent or empty, so the defaults apply", "")]
 #[case::configuration(&["apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration"], 0, "0.yaml: valid, hash ", "")]
 #[case::base_and_site(&[PRIVILEGED, "config: {fabric: {default: mine}}"], 0, "0.yaml, ", "profile mine gives pods")]
 #[case::site_alone(&["config: {fabric: {default: mine}}"], 2, "", "0.yaml:1: config.fabric.default")]
@@ -34,7 +46,23 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 )]
 #[case::argo_cd_with_several_sources(
     &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {sources: [{helm: {valuesObject: {config: {}}}}]}"], 2, "",
-    "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.sources as a file of their own"
+    "0.yaml:2: kind: expected a configuration or Helm values: pass the values in spec.sources[0].helm.valuesObject as a file of their own"
+)]
+#[case::argo_cd_with_files_of_another_source(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec:\n  sources:\n  - {ref: values}\n  - helm: {valueFiles: [$values/site.yaml, b.yaml]}\n"], 2, "",
+    "0.yaml:2: kind: expected a configuration or Helm values: pass the files of spec.sources[1].helm.valueFiles: site.yaml (of the source with ref: values), b.yaml\n"
+)]
+#[case::argo_cd_with_many_files(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {source: {helm: {valueFiles: [a, b, c, d, e, f]}}}"], 2, "",
+    "pass the files of spec.source.helm.valueFiles: a, b, c, d and 2 more\n"
+)]
+#[case::argo_cd_with_files_and_values(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {source: {helm: {valueFiles: [a], values: '{}'}}}"], 2, "",
+    "pass the files of spec.source.helm.valueFiles: a; then pass the values in spec.source.helm.values as a file of their own\n"
+)]
+#[case::argo_cd_without_values(
+    &["apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {source: {helm: {valueFiles: []}}}"], 2, "",
+    "pass the values in spec.source.helm.valuesObject as a file of their own\n"
 )]
 #[case::argo_cd_beside_another(
     &["apiVersion: v1\nkind: Namespace\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nspec:\n  source:\n    helm:\n      values: |\n        config: {}\n"],
@@ -49,6 +77,20 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     "0.yaml:5: kind: expected a configuration or Helm values: pass the values in spec.values as a file of their own"
 )]
 #[case::two_documents(&["config: {}\n---\nconfig: {}\n"], 2, "", "0.yaml:3: a second document starts here")]
+#[case::rendered(
+    &["kind: Namespace\n---\n# Source: a\nkind: ConfigMap\nmetadata: {name: other}\n---\nkind: ConfigMap\nmetadata: {name: trainmesh-config}\ndata:\n  config.yaml: |\n    apiVersion: config.trainmesh.dev/v1alpha1\n    kind: TrainmeshConfiguration\n    mesh: {hold: 1}\n---\nkind: Secret\n"],
+    2, "", "0.yaml:13: mesh.hold: "
+)]
+#[case::rendered_and_valid(
+    &["kind: Namespace\n---\nkind: ConfigMap\nmetadata: {name: trainmesh-config}\ndata: {config.yaml: '{apiVersion: config.trainmesh.dev/v1alpha1, kind: TrainmeshConfiguration}'}\n"],
+    0, "0.yaml: valid, hash ", ""
+)]
+#[case::rendered_twice(
+    &["kind: ConfigMap\nmetadata: {name: trainmesh-config}\n---\nkind: ConfigMap\nmetadata: {name: trainmesh-config}\n"], 2, "", "0.yaml:4: a second document starts here"
+)]
+#[case::rendered_without_a_configuration(&["kind: Namespace\n---\nkind: ConfigMap\nmetadata: {name: other}\n"], 2, "", "0.yaml:3: a second document starts here")]
+#[case::list_of_namespaces(&["config: {fabric: {profiles: [{name: mine, transport: ib,\nnamespaces: [a]}]}}\n"], 2, "", "0.yaml:2: config.fabric.profiles[0].namespaces: expected a mapping, found a list: write it below names, as in {names: [team-a]}")]
+#[case::days(&["config: {termination: {settle: 5d}}"], 2, "", "found \"5d\": days are not supported, write 120h")]
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
@@ -147,4 +189,26 @@ fn servers_print_all_problems_of_their_file(#[values("controller", "webhook")] s
     assert!(hold.starts_with(&format!("error: {bad}: line 3: mesh.hold: ")), "{hold}");
     assert!(misspelled.contains("mesh.trafic"), "{misspelled}");
     assert_eq!(rejected, format!("error: the configuration of {bad} is rejected"));
+}
+
+/// Several files are merged in their order, which a flag beside them does not have.
+#[test]
+fn files_beside_the_flag_are_an_error() {
+    let run = trainmesh(&["config", "validate", "--config", "a.yaml", "b.yaml"], "");
+    assert_eq!(run.code, Some(2), "{run:#?}");
+    assert!(
+        run.stderr.contains("cannot be used with")
+            && run.stderr.contains("Usage: trainmesh config validate <FILE>...\n"),
+        "{run:#?}"
+    );
+}
+
+#[test]
+fn the_flag_can_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("a.yaml"), "config: {mesh: {hold: false}}").unwrap();
+    fs::write(path("b.yaml"), "config: {mesh: {hold: 1}}").unwrap();
+    let run = trainmesh(&["config", "validate", "--config", &path("a.yaml"), "--config", &path("b.yaml")], "");
+    assert!(run.code == Some(2) && run.stderr.contains("b.yaml:1: config.mesh.hold"), "{run:#?}");
 }

@@ -14,6 +14,7 @@
 )]
 
 mod certs;
+mod chart_flags;
 mod checkpoint_interval;
 mod checkpoint_rule;
 mod claims;

@@ -11,6 +11,7 @@ use trainmesh_core::hash;
 
 use json_schema::accepts;
 
+mod chart_values;
 mod fabric;
 mod json_schema;
 mod profile;
@@ -390,4 +391,25 @@ fn helm_values_are_those_of_the_chart() {
     let mut names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     names.sort();
     assert_eq!(names, trainmesh_core::config::HELM_VALUES);
+}
+
+/// The schema and the parser agree about the format of ranges; only the parser checks host bits.
+#[rstest]
+#[case("10.0.0.0/8", true)]
+#[case("10.1.2.3/32", true)]
+#[case("fd00::/8", true)]
+#[case("FD00::1/128", true)]
+#[case("::ffff:10.0.0.0/104", true)]
+#[case("10.0.0.0/33", false)]
+#[case("fd00::/129", false)]
+#[case("10.0.0.0", false)]
+#[case("10.0.0.0/", false)]
+#[case("10.0.0.0/8 ", false)]
+#[case("fd00::/8%eth0", false)]
+fn formats_of_ranges(#[case] range: &str, #[case] expected: bool) {
+    let document = json!({
+        "apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration", "mesh": {"podCIDRs": [range]},
+    });
+    assert_eq!(accepts(&schema(), &document), expected, "{range}");
+    assert_eq!(Configuration::parse(&document.to_string()).is_ok(), expected, "{range}");
 }

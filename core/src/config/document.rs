@@ -4,9 +4,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
+use super::release::{is_release, values_in_release};
+use super::several_documents::only_document;
 use super::tree::{bare_profile, is_list_of_profiles, is_profile, list_of_profiles, parse_tree};
 use super::values::{is_values, read_values};
 use super::{Configuration, Problem};
+use crate::objects::CONFIG_MAP;
 use crate::yaml::{Node, type_name};
 
 /// `apiVersion` of a configuration.
@@ -15,11 +18,6 @@ pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 pub const KIND: &str = "TrainmeshConfiguration";
 /// Key of the configuration in the `ConfigMap`.
 pub(super) const CONFIG_MAP_KEY: &str = "config.yaml";
-/// Objects that install a chart: API group, kind, and the paths that may contain the values.
-const RELEASES: [(&str, &str, &[&str]); 2] = [
-    ("argoproj.io", "Application", &["spec.source.helm.valuesObject", "spec.source.helm.values", "spec.sources"]),
-    ("helm.toolkit.fluxcd.io", "HelmRelease", &["spec.values"]),
-];
 
 /// Configuration of trainmesh. Absent and null fields have their default values.
 #[derive(Serialize)]
@@ -38,13 +36,29 @@ pub(super) struct Document<'a> {
     pub(super) configuration: &'a Configuration,
 }
 
-/// Parses a configuration, or a `ConfigMap` or Helm values that contain one. Problems refer to lines of `text`.
+/// Parses a configuration, or a `ConfigMap` or Helm values that contain one. Problems refer to lines of `text`. In a text of
+/// several documents, such as a rendered chart or kustomization, the configuration is that of the `ConfigMap` trainmesh-config.
 pub(super) fn parse(text: &str) -> Result<Configuration, Vec<Problem>> {
-    let tree =
-        parse_tree(text).map_err(|problems| release_of_several(text).map_or(problems, |problem| vec![problem]))?;
-    let root = tree.root();
-    let is_config_map = root.get("kind").is_some_and(|kind| kind.value == "ConfigMap");
-    if is_config_map { parse_config_map(text, root) } else { parse_root(root) }
+    let problems = match parse_tree(text) {
+        Ok(tree) => return parse_document(text, tree.root()),
+        Err(problems) => problems,
+    };
+    let only = only_document(text, is_installed).or_else(|| only_document(text, is_release)).ok_or(problems)?;
+    parse_tree(&only).and_then(|tree| parse_document(&only, tree.root()))
+}
+
+fn parse_document(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
+    if is_config_map(root) { parse_config_map(text, root) } else { parse_root(root) }
+}
+
+fn is_config_map(root: Node<'_>) -> bool {
+    root.get("kind").is_some_and(|kind| kind.value == "ConfigMap")
+}
+
+/// Returns true for the `ConfigMap` of an installation.
+fn is_installed(root: Node<'_>) -> bool {
+    let name = root.get("metadata").and_then(|metadata| metadata.get("name"));
+    is_config_map(root) && name.is_some_and(|name| name.value == CONFIG_MAP)
 }
 
 fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
@@ -69,40 +83,6 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
         fields.require_constant("kind", KIND);
         Configuration::read(fields)
     })
-}
-
-/// Returns the problem of an object of Argo CD or Flux, which contains values of the chart.
-fn values_in_release(root: Node<'_>) -> Option<Problem> {
-    let api_version = root.get("apiVersion")?.value.as_str()?;
-    let kind = root.get("kind")?;
-    let (_, _, paths) = RELEASES
-        .into_iter()
-        .find(|(group, name, _)| api_version.split('/').next() == Some(*group) && kind.value.as_str() == Some(*name))?;
-    let is_set = |path: &&&str| path.split('.').try_fold(root, Node::get).is_some();
-    let path = paths.iter().find(is_set).or(paths.first())?;
-    Some(release_problem(kind.line, path))
-}
-
-/// Returns the problem of such an object in a text of several documents, which cannot be parsed as one.
-fn release_of_several(text: &str) -> Option<Problem> {
-    let is_line = |line: &str, field: &str, start: &str| {
-        line.strip_prefix(field).is_some_and(|value| value.trim_start().starts_with(start))
-    };
-    RELEASES.into_iter().find_map(|(group, kind, paths)| {
-        text.lines().find(|line| is_line(line, "apiVersion:", group))?;
-        let line = text.lines().position(|line| is_line(line, "kind:", kind))?;
-        // The text shows the last key of a path only.
-        let is_set = |path: &&&str| {
-            let key = path.rsplit('.').next().unwrap_or(path);
-            text.lines().any(|line| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
-        };
-        Some(release_problem(line as u64 + 1, paths.iter().find(is_set).or(paths.first())?))
-    })
-}
-
-fn release_problem(line: u64, path: &str) -> Problem {
-    let message = format!("expected a configuration or Helm values: pass the values in {path} as a file of their own");
-    Problem { line: Some(line), field: "kind".to_owned(), message }
 }
 
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {

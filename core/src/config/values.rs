@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
+use super::required_values::emptied;
 use super::tree::{CHART, bare_profile, is_list_of_profiles, is_profile, list_of_profiles, parse_tree};
 use super::webhook_values::{conditions, excluded_namespaces};
 use super::{Configuration, Problem, problem};
@@ -104,7 +105,8 @@ pub(super) fn is_values(root: Node<'_>) -> bool {
     !has_type && !is_profile(root) && (is_named() || is_misspelled())
 }
 
-/// Parses the section `config` of values. The chart's schema validates the others, except for their names.
+/// Parses the section `config` of values. The chart's schema validates the others, except for their names, and for those that
+/// Helm removes.
 pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     let (values, prefix) = root.get(CHART).map_or((root, ""), |values| (values, "trainmesh."));
     let unknown = values.entries().filter(|(key, _)| !HELM_VALUES.contains(key)).map(|(key, entry)| Problem {
@@ -116,7 +118,10 @@ pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>>
                 .to_owned(),
         },
     });
-    let mut problems: Vec<Problem> = unknown.collect();
+    let is_known = |problem: &Problem| HELM_VALUES.iter().any(|value| problem.field.split('.').next() == Some(value));
+    let emptied = emptied(values).into_iter().filter(is_known);
+    let emptied = emptied.map(|problem| Problem { field: format!("{prefix}{}", problem.field), ..problem });
+    let mut problems: Vec<Problem> = unknown.chain(emptied).collect();
     let configuration = match section(values) {
         None => Ok(Configuration::default()),
         Some(section) => read_root(section, Configuration::read),

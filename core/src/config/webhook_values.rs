@@ -35,7 +35,7 @@ mod tests {
     #[case::a_list_replaces(&["webhook: {excludedNamespaces: [a]}", "webhook: {excludedNamespaces: [b], replicas: 2}"], &["b"], &[])]
     #[case::of_a_parent_chart(&["trainmesh: {webhook: {excludedNamespaces: [a]}}"], &["a"], &[])]
     #[case::conditions(&["webhook: {namespaceSelector: {matchLabels: {a: b}}, objectSelector: {}, matchConditions: [{name: a}]}"], &[], &["namespaceSelector", "matchConditions"])]
-    #[case::of_other_types(&["webhook: {excludedNamespaces: a, objectSelector: null}"], &[], &[])]
+    #[case::of_other_types(&["webhook: {excludedNamespaces: a, objectSelector: a}"], &[], &[])]
     fn conditions_of_the_webhook_are_read(
         #[case] texts: &[&str],
         #[case] excluded: &[&str],

@@ -13,6 +13,7 @@ use super::{LabelValue, MetadataKey, NamespaceName};
 use crate::config::choice::choices;
 use crate::config::fields::{Field, Fields, Section};
 use crate::config::section::{mappings, section};
+use crate::yaml::Node;
 
 /// Label with the name of the namespace, which the apiserver sets.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -233,5 +234,16 @@ impl fmt::Display for Requirement {
     }
 }
 
-mappings!(Namespaces, Requirement);
+mappings!(Requirement);
+
+impl Field for Namespaces {
+    fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
+        if node.value.is_array() {
+            let message = "expected a mapping, found a list: write it below names, as in {names: [team-a]}".to_owned();
+            return fields.record_error(name, node.line, Err(message));
+        }
+        fields.mapping(name, node, Section::read).flatten()
+    }
+}
+
 choices!(SelectorOperator);
