@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 
 use super::Status;
+use super::terminal::stderr_layout;
 use crate::certs::issue;
 use trainmesh_core::certs::{Schedule, Validity};
 use trainmesh_core::dns;
@@ -77,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let Generate { service, namespace, out, ca_lifetime, lifetime, force } = arguments;
-    Schedule::new(*ca_lifetime, *lifetime)?;
+    Schedule::new(*ca_lifetime, *lifetime).context("--ca-lifetime and --lifetime")?;
     let host = service_host(service, namespace);
     let now = Timestamp::now();
     let ca = issue::ca(Validity::from_lifetime(now, *ca_lifetime))?;
@@ -104,11 +105,13 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let mut stderr = super::stderr(anstream::ColorChoice::Auto);
     let [ca, certificate, key] = [0, 1, 2].map(|index: usize| files[index].0.display());
     super::print_note(&mut stderr, format_args!("wrote {ca}, {certificate}, {key} for {host}; next steps:"));
-    let steps = [
-        format!(
-            "1. kubectl -n {namespace} create secret generic {STATIC_SECRET} --type=kubernetes.io/tls \
+    let command = format!(
+        "kubectl -n {namespace} create secret generic {STATIC_SECRET} --type=kubernetes.io/tls \
              --from-file={certificate} --from-file={key} --from-file={ca}"
-        ),
+    );
+    // Not wrapped, so that it can be copied.
+    writeln!(stderr, "  1. {}", Printable(command))?;
+    let steps = [
         format!(
             "2. set these values of the chart: certificates.mode=provided, certificates.provided.secretName={STATIC_SECRET}, \
              and certificates.provided.caBundle to the line above; without Helm, add that line to the clientConfig of every \
@@ -123,7 +126,8 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
         ),
     ];
     for step in steps {
-        writeln!(stderr, "  {}", Printable(step))?;
+        let indent = "  2. ".len();
+        writeln!(stderr, "  {}", stderr_layout().wrap(&Printable(step).to_string(), 2, indent))?;
     }
     Ok(())
 }

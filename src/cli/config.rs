@@ -16,7 +16,7 @@ use trainmesh_core::printable::Printable;
 /// A test compares the file with the schema that the types generate: the generator takes more space than its output.
 const SCHEMA: &str = include_str!("../../config/schema.json");
 
-/// Validate, describe and show configurations
+/// Validate and show configurations, and print their schema
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,9 +26,9 @@ Examples:
   # Validate the section config of Helm values, merged from two files
   trainmesh config validate base.yaml site.yaml
 
-  # Validate the configuration of a rendered chart
-  helm template charts/trainmesh -s templates/configmap.yaml > config.yaml
-  trainmesh config validate config.yaml
+  # Validate the configuration of a rendered chart or kustomization
+  helm template charts/trainmesh | trainmesh config validate -
+  kubectl kustomize config/kustomize/base | trainmesh config validate -
 
   # Write the JSON Schema, for an editor
   trainmesh config schema > trainmesh.schema.json
@@ -48,13 +48,13 @@ pub(super) struct Arguments {
 enum Command {
     /// Validate a configuration and report all problems; exits with 0 if it is valid, otherwise with 2
     Validate {
-        /// Configuration, the manifest of its `ConfigMap`, or Helm values; `-` reads standard input. Several files are
-        /// merged as Helm merges values
+        /// Configuration, the manifest of its `ConfigMap`, also among others, or Helm values; `-` reads standard input. Several
+        /// files are merged as Helm merges values
         #[arg(value_name = "FILE", required_unless_present = "config")]
         files: Vec<PathBuf>,
-        /// Same as FILE
+        /// Same as FILE, for scripts that pass it to every command; can be repeated, but not combined with FILE
         #[arg(long, value_name = "FILE", conflicts_with = "files")]
-        config: Option<PathBuf>,
+        config: Vec<PathBuf>,
     },
     /// Print the JSON Schema of the configuration
     Schema,
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut stdout = io::stdout();
     match &arguments.command {
         Command::Validate { files, config } => {
-            return validate(config.as_ref().map_or(files.as_slice(), slice::from_ref), &mut stdout);
+            return validate(if config.is_empty() { files } else { config }, &mut stdout);
         }
         Command::Schema => stdout.write_all(SCHEMA.as_bytes())?,
         Command::Show { config } => {
@@ -98,7 +98,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             let (state, rest) = match values {
                 None => ("valid", ""),
                 Some(ValuesFacts { has_section: true, .. }) => ("section config is valid", OTHER_VALUES),
-                Some(_) => ("no section config, so the defaults apply", OTHER_VALUES),
+                Some(_) => ("section config is absent or empty, so the defaults apply", OTHER_VALUES),
             };
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
             report_missing_pod_ranges(&configuration);
@@ -185,7 +185,7 @@ fn report_host_access(configuration: &Configuration) {
                 &mut stderr,
                 format_args!(
                     "profile {name} gives pods of every opted-in namespace privileges, host paths or the host network: \
-                     list the namespaces that may use it in `namespaces`"
+                     list the namespaces that may use it in `namespaces.names`"
                 ),
             );
         }

@@ -44,7 +44,7 @@ Examples:
   trainmesh fabric sources --checkout nccl-tests
 
 Exit codes:
-  0  success
+  0  success; render: also if the profile does not apply to the pod
   1  render: the profile is refused; sources: a file has changed or is missing
   2  an error")]
 pub(super) struct Arguments {

@@ -59,6 +59,9 @@ pub(super) fn print(arguments: &[OsString], error: &clap::Error) {
     };
 }
 
+/// Command that reads the same files as arguments or with a flag, but not both.
+const VALIDATE: [&str; 2] = ["config", "validate"];
+
 /// Suggests the flag for an argument that is specified without it, and the equivalents of other commands and flags.
 fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
@@ -66,6 +69,14 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
         if let Some(known) = known {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![known]));
         }
+        return error;
+    }
+    let is_validate =
+        || arguments.get(1..).is_some_and(|words| words.iter().zip(VALIDATE).all(|(word, name)| word == name));
+    if error.kind() == ErrorKind::ArgumentConflict && is_validate() {
+        let program = command(arguments.first()).get_bin_name().unwrap_or("trainmesh").to_owned();
+        let usage = format!("Usage: {program} {} <FILE>...", VALIDATE.join(" "));
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));
         return error;
     }
     let reads_manifests = arguments.get(1).is_some_and(|name| MANIFEST_COMMANDS.iter().any(|known| name == known));

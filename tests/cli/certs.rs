@@ -11,7 +11,7 @@ use rstest::rstest;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
-use trainmesh_testing::cli::{Run, trainmesh};
+use trainmesh_testing::cli::{Run, trainmesh, trainmesh_with};
 use trainmesh_testing::tls;
 
 fn generate(out: &Path, more: &[&str]) -> Run {
@@ -91,10 +91,21 @@ fn a_file_is_no_directory_for_the_pair() {
     assert!(run.stderr.contains("is a file: --out needs a directory"), "{}", run.stderr);
 }
 
+/// The command is one line, so that it can be copied.
+#[test]
+fn the_steps_fit_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let run = trainmesh_with(&["certs", "generate", "--out", out], "", &[("COLUMNS", "80")]);
+    let wide: Vec<&str> = run.stderr.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(matches!(wide[..], [command] if command.starts_with("  1. kubectl")), "{run:#?}");
+    assert!(run.stderr.contains("\n  2. set these values") && run.stderr.contains("\n     "), "{run:#?}");
+}
+
 #[rstest]
 #[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than certificate lifetime")]
 #[case::generate_zero(&["certs", "generate", "--out", "nowhere", "--lifetime", "0s"], "lifetime 0s is out of range")]
-#[case::generate_days(&["certs", "generate", "--out", "nowhere", "--lifetime", "366d"], "CA lifetime 8760h is shorter than certificate lifetime 8784h")]
+#[case::generate_days(&["certs", "generate", "--out", "nowhere", "--lifetime", "366d"], "--ca-lifetime and --lifetime: CA lifetime 8760h is shorter than certificate lifetime 8784h")]
 #[case::generate_no_duration(&["certs", "generate", "--out", "nowhere", "--lifetime", "90"], "expected a duration such as 264d, 36h or 1m30s")]
 #[case::generate_hours(&["certs", "generate", "--out", "nowhere", "--lifetime", "9000h"], "CA lifetime 8760h is shorter than certificate lifetime 9000h")]
 #[case::generate_namespace(&["certs", "generate", "--out", "nowhere", "-n", "Bad_NS"], "expected a name of at most 63 lowercase letters")]

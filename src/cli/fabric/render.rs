@@ -20,6 +20,11 @@ use trainmesh_core::{keys, scope};
 
 /// Show the patch of a profile for a generated pod with one container, and why
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  success, also if the profile does not apply to the pod; a note states why
+  1  the profile is refused
+  2  an error")]
 pub(super) struct Arguments {
     /// Name of the profile
     #[arg(value_name = "NAME", value_parser = ProfileNameParser, hide_possible_values = true)]

@@ -16,6 +16,11 @@ use trainmesh_core::hash;
 
 /// List the files of vendors that profiles were checked against, and compare them with a checkout
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  success
+  1  --checkout: a file has changed or is missing
+  2  an error")]
 pub(super) struct Arguments {
     /// Name of a built-in profile, or of an example in examples/fabric
     #[arg(value_name = "NAME", value_parser = ProfileNameParser, hide_possible_values = true)]
