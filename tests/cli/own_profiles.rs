@@ -56,17 +56,18 @@ fn findings_show_whether_the_profile_applies(
     assert!(missing.is_empty() && found.is_empty(), "{missing:?} {found:?}: {run:#?}");
 }
 
-/// A fallback is a warning, with the line of its cause.
+/// A fallback fails as a refused rule, and as a warning, with the line of its cause.
 #[test]
-fn a_fallback_fails_as_a_warning() {
+fn a_fallback_fails_as_a_refusal() {
     let mut config = tempfile::NamedTempFile::new().unwrap();
     config.write_all(CONFIG.as_bytes()).unwrap();
     let arguments = ["preview", "-f", "-", "--summary", "--config", config.path().to_str().unwrap(), "--fail-on"];
-    for (condition, code) in [("refused", 0), ("warning", 1)] {
+    let refused = "failed: refused: stdin:13: Pod research/a: fabric FabricFellBack: the pod gets plain TCP settings";
+    let warning = "failed: warning: stdin:13: Pod research/a: fabric basement: falling back to TCP: NCCL_IB_DISABLE=1";
+    for (condition, cause) in [("refused", refused), ("warning", warning), ("refused,warning", refused)] {
         let run = trainmesh(&[&arguments[..], &[condition]].concat(), &pod("research", SOCKET));
-        assert_eq!(run.code, Some(code), "{run:#?}");
-        let cause =
-            "failed: warning: stdin:13: Pod research/a: fabric basement: falling back to TCP: NCCL_IB_DISABLE=1";
-        assert_eq!(run.stderr.contains(cause), code == 1, "{run:#?}");
+        assert_eq!((run.code, run.stderr.matches("Pod research/a: fabric ").count()), (Some(1), 1), "{run:#?}");
+        assert!(run.stderr.contains(cause), "{run:#?}");
+        assert_eq!(run.stdout, "1 role: 1 changed; of these, 1 on TCP instead of a profile\n");
     }
 }

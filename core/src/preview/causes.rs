@@ -21,7 +21,7 @@ const WORKLOAD: Position<'_> = (None, None);
 pub enum Condition {
     /// The pod would change.
     Changed,
-    /// A rule is refused.
+    /// A rule is refused, or a fabric profile falls back to TCP.
     Refused,
     /// The pod is invalid, or names something that does not exist.
     Unknown,
@@ -67,7 +67,7 @@ impl Condition {
             Self::Refused => {
                 // The fields are the cause for which all rules are refused.
                 let is_of_fields = |rule: &RuleOutcome| rule.reason == Reason::NotAPod && !report.invalid.is_empty();
-                let refused = || rules(report, |rule| rule.outcome == Verdict::Refused);
+                let refused = || rules(report, RuleOutcome::is_unfulfilled);
                 let has_fields = refused().any(|cause| matches!(cause, Cause::Rule(rule) if is_of_fields(rule)));
                 let fields = report.invalid.iter().filter(|_| has_fields).map(Cause::Invalid);
                 let others = refused().filter(|cause| !matches!(cause, Cause::Rule(rule) if is_of_fields(rule)));
@@ -168,9 +168,9 @@ fn warning_position<'a>(report: &'a PodReport, warning: &str) -> Position<'a> {
     rule.map_or(WORKLOAD, |rule| report.rule_position(rule.rule))
 }
 
-/// Returns the refused rule whose name `warning` starts with.
+/// Returns the rule whose name `warning` starts with, if it is a cause of [`Condition::Refused`].
 fn refused_rule<'a>(report: &'a PodReport, warning: &str) -> Option<&'a RuleOutcome> {
-    report.rules.iter().find(|rule| rule.outcome == Verdict::Refused && is_warning_of(rule.rule, warning))
+    report.rules.iter().find(|rule| rule.is_unfulfilled() && is_warning_of(rule.rule, warning))
 }
 
 /// Returns true if `warning` starts with the name of `rule`.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use super::{Condition, PodReport};
-use crate::mutate::{Reason, Verdict};
+use crate::mutate::{Reason, RuleOutcome, Verdict};
 
 /// Counts of a preview.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Summary {
     pub audited: usize,
     /// Pods with a rule that was refused.
     pub refused: usize,
+    /// Pods that get TCP instead of their fabric profile.
+    pub fell_back: usize,
     /// Pods that are not opted in.
     pub not_opted_in: usize,
     /// Pods in opted-in namespaces that are not changed, because they need no change or a rule is refused.
@@ -45,7 +47,8 @@ impl Summary {
 
     /// Counts a pod.
     fn add(&mut self, report: &PodReport) {
-        let occurs = |condition: Condition| condition.causes(report).into_iter().any(|cause| !cause.is_of_namespace());
+        let is_unknown = Condition::Unknown.causes(report).into_iter().any(|cause| !cause.is_of_namespace());
+        let has_rule = |is_counted: fn(&RuleOutcome) -> bool| report.rules.iter().any(is_counted);
         let audited = !report.changed && report.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
         let not_opted_in = report.rules.iter().all(|rule| {
             matches!(rule.reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
@@ -53,10 +56,11 @@ impl Summary {
         self.pods += 1;
         self.changed += usize::from(report.changed);
         self.audited += usize::from(audited);
-        self.refused += usize::from(occurs(Condition::Refused));
+        self.refused += usize::from(has_rule(|rule| rule.outcome == Verdict::Refused));
+        self.fell_back += usize::from(has_rule(|rule| rule.reason == Reason::FabricFellBack));
         self.not_opted_in += usize::from(not_opted_in);
         self.unchanged += usize::from(!report.changed && !audited && !not_opted_in);
-        self.unknown += usize::from(occurs(Condition::Unknown));
+        self.unknown += usize::from(is_unknown);
     }
 }
 
@@ -67,6 +71,7 @@ impl AddAssign for Summary {
             changed,
             audited,
             refused,
+            fell_back,
             not_opted_in,
             unchanged,
             unknown,
@@ -78,6 +83,7 @@ impl AddAssign for Summary {
         self.changed += changed;
         self.audited += audited;
         self.refused += refused;
+        self.fell_back += fell_back;
         self.not_opted_in += not_opted_in;
         self.unchanged += unchanged;
         self.unknown += unknown;
@@ -98,7 +104,11 @@ impl fmt::Display for Summary {
             (self.unchanged, "unchanged"),
             (self.not_opted_in, "not opted in or opted out"),
         ];
-        let problems = [(self.refused, "with a refused rule"), (self.unknown, "unknown or invalid")];
+        let problems = [
+            (self.refused, "with a refused rule"),
+            (self.fell_back, "on TCP instead of a profile"),
+            (self.unknown, "unknown or invalid"),
+        ];
         let others = [
             (self.errors, "error"),
             (self.manifest_warnings, "manifest warning"),
@@ -143,11 +153,11 @@ mod tests {
     )]
     #[case::all(
         Summary {
-            pods: 9, changed: 3, audited: 1, refused: 3, not_opted_in: 2, unchanged: 3, unknown: 1, manifest_warnings: 2,
-            unsupported: 1, errors: 28
+            pods: 9, changed: 3, audited: 1, refused: 3, fell_back: 2, not_opted_in: 2, unchanged: 3, unknown: 1,
+            manifest_warnings: 2, unsupported: 1, errors: 28
         },
         "9 roles: 3 changed, 1 would change (audit), 3 unchanged, 2 not opted in or opted out; of these, 3 with a refused \
-         rule, 1 unknown or invalid; 28 errors, 2 manifest warnings, 1 unsupported object"
+         rule, 2 on TCP instead of a profile, 1 unknown or invalid; 28 errors, 2 manifest warnings, 1 unsupported object"
     )]
     fn counts_are_listed_in_one_line(#[case] summary: Summary, #[case] expected: &str) {
         assert_eq!(summary.to_string(), expected);

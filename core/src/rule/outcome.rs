@@ -84,6 +84,13 @@ impl RuleOutcome {
         self.message.starts_with(AUDIT)
     }
 
+    /// Returns true if the pod does not get what it or its namespace selects: the rule is refused, or the fabric profile falls back
+    /// to TCP.
+    #[must_use]
+    pub fn is_unfulfilled(&self) -> bool {
+        self.outcome == Verdict::Refused || self.reason == Reason::FabricFellBack
+    }
+
     /// Returns the details that are specific to this pod, if the rule gave any.
     #[must_use]
     pub fn detail(&self) -> Option<&str> {

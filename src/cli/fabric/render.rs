@@ -13,7 +13,7 @@ use crate::cli::{Status, print_note, stderr};
 use trainmesh_core::config::Profile;
 use trainmesh_core::config::profile::{Amount, MachinePattern, Ratios, Resource, ResourcePattern};
 use trainmesh_core::manifest::Document;
-use trainmesh_core::mutate::{RuleId, Verdict};
+use trainmesh_core::mutate::{RuleId, RuleOutcome, Verdict};
 use trainmesh_core::preview::{DocumentPreview, ManifestContext, PodReport, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
 use trainmesh_core::{keys, scope};
@@ -60,6 +60,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
     let pod = pod(&entry.profile, *gpus, machine.as_deref());
     let machine_hint = if machine.is_none() { known_machines(&entry.profile) } else { None };
+    let requirement = memory_resource(&entry.profile).map(|resource| {
+        let resource = &resource.name;
+        format!(
+            "{resource} requires a cpu or memory request: the pod has both; without any, the profile is not applied"
+        )
+    });
     let PodNamespace { name: namespace, mut labels, note } = arguments.pod_namespace(&entry.profile);
     // Without a mesh, so that only the profile applies.
     labels.entry(keys::INJECT.to_owned()).or_insert_with(|| scope::ENABLED.to_owned());
@@ -70,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut is_refused = false;
     let mut not_applied = None;
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {
-        is_refused = reports.iter().flat_map(|report| &report.rules).any(|rule| rule.outcome == Verdict::Refused);
+        is_refused = reports.iter().flat_map(|report| &report.rules).any(RuleOutcome::is_unfulfilled);
         not_applied = skipped_profile(&reports);
         // The pod has no manifest.
         for report in &mut reports {
@@ -86,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let stderr = &mut stderr(ColorChoice::Auto);
         print_note(stderr, format_args!("{machines}"));
     }
-    if let Some(note) = note {
+    for note in note.into_iter().chain(requirement) {
         print_note(&mut stderr(ColorChoice::Auto), format_args!("{note}"));
     }
     Ok(if is_refused { Status::Findings } else { Status::Success })
@@ -137,8 +143,11 @@ impl Arguments {
     }
 }
 
-/// Describes the instance types that the number of devices or settings depend on, if there are any.
+/// Describes the instance types that the number of devices or settings depend on, if there are any and the profile selects none.
 fn known_machines(profile: &Profile) -> Option<String> {
+    if profile.pod.node_selector.keys().any(|key| keys::MACHINES.contains(&key.as_str())) {
+        return None;
+    }
     let of_devices = profile.resources.iter().find_map(|resource| match &resource.amount {
         Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } => {
             Some(ratios.keys().map(String::as_str).collect())
@@ -170,12 +179,16 @@ fn pod(profile: &Profile, gpus: u32, machine: Option<&str>) -> Value {
         ]},
     });
     // The apiserver rejects a container that requests huge pages and neither cpu nor memory.
-    let adds_memory = |resource: &Resource| !resource.opt_in && matches!(resource.amount, Amount::Memory { .. });
-    if profile.resources.iter().any(adds_memory) {
+    if memory_resource(profile).is_some() {
         pod["spec"]["containers"][0]["resources"]["requests"] = json!({"cpu": "1", "memory": "1Gi"});
     }
     if let Some(machine) = machine {
         pod["spec"]["nodeSelector"] = json!({keys::INSTANCE_TYPE: machine});
     }
     pod
+}
+
+/// Returns the memory, such as huge pages, that `profile` adds to a container, if there is any.
+fn memory_resource(profile: &Profile) -> Option<&Resource> {
+    profile.resources.iter().find(|resource| !resource.opt_in && matches!(resource.amount, Amount::Memory { .. }))
 }

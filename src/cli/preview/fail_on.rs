@@ -23,7 +23,7 @@ pub(super) struct Conditions {
 enum FailOn {
     /// Some pod would change
     Changed,
-    /// A rule is refused for some pod
+    /// A rule is refused for some pod, or its fabric profile falls back to TCP
     Refused,
     /// An unknown kind whose pods cannot be shown, an unknown fabric profile, label or annotation of trainmesh, or an invalid
     /// pod
