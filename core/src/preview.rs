@@ -48,6 +48,7 @@ pub use difference::{FieldDifference, dry_run_pod, find_differences, without_own
 pub use invalid_field::InvalidField;
 pub use live::{LiveNamespace, LivePod};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
+pub(crate) use namespace::{label_in_namespace, refused_label_in_namespace};
 pub use origins::{ErrorPosition, FieldPosition};
 pub use report::{PodReport, locate};
 pub use summary::Summary;

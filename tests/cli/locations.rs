@@ -174,7 +174,12 @@ fn refusals_because_of_a_namespace_have_the_line_of_its_label(#[case] label: &st
     check(&input, reason, label);
     let line = input.lines().position(|line| line.trim() == label).unwrap() + 1;
     let run = trainmesh(&["preview", "-f", "-", "-o", "explain", "--fail-on", "refused"], &input);
-    assert!(run.stdout.contains(&format!("stdin:{line} /metadata/namespace")), "{run:#?}");
+    // The field is that of the Namespace, also in lint.
+    let (key, _) = label.split_once(':').unwrap();
+    let place = format!("stdin:{line} /metadata/labels/{}\n", key.replace('/', "~1"));
+    assert!(run.stdout.contains(&place), "{run:#?}");
+    let lint = trainmesh(&["lint", "-f", "-"], &input);
+    assert!(lint.stdout.contains(&place), "{lint:#?}");
     assert!(run.stderr.contains(&format!("failed: refused: stdin:{line}: Pod team/a: ")), "{run:#?}");
     // The label of a pod takes precedence.
     let pod = pod("").replace("  namespace: team\n", &format!("  namespace: team\n  labels:\n    {label}\n"));

@@ -9,7 +9,7 @@ use crate::json;
 use crate::keys;
 use crate::mesh_objects::{MeshObjects, Service};
 use crate::names::join_names;
-use crate::pod::{ContainerKind, Injection, Pod};
+use crate::pod::{Container, ContainerKind, Injection, Pod};
 use crate::rule::{Reason, RuleId, RuleOutcome, applied_rules};
 use crate::workload::{self, PodIdentity};
 
@@ -23,6 +23,33 @@ const AUDITED: &str = "label the namespace trainmesh.dev/inject: enabled: audit 
 pub(crate) const MAX_LISTENERS: u64 = 1_000;
 /// Maximum length of the text of a pod that is searched for the names of Services.
 const MAX_TEXT: usize = 256 * 1024;
+
+/// A text in which a pod names the Services that it calls.
+#[derive(Clone, Copy)]
+pub(super) struct CallText<'a> {
+    pub(super) value: &'a str,
+    container: Container<'a>,
+    place: TextPlace,
+}
+
+/// Place of a text in its container.
+#[derive(Clone, Copy)]
+enum TextPlace {
+    /// Variable with this index.
+    Variable(usize),
+    /// Part of the command line with this index.
+    Argument(usize),
+}
+
+impl CallText<'_> {
+    /// Returns the JSON pointer of the text in the pod.
+    pub(super) fn pointer(self) -> String {
+        match self.place {
+            TextPlace::Variable(index) => format!("{}/env/{index}", self.container.pointer()),
+            TextPlace::Argument(index) => self.container.argument_pointer(index),
+        }
+    }
+}
 
 /// FP052: clients with a sidecar send mTLS to a port of a Service that Envoy does not capture.
 pub(super) fn uncaptured_port(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
@@ -88,16 +115,18 @@ pub(super) fn direct_calls(input: &LintInput<'_>, findings: &mut FindingSink<'_>
             && !service.selects_by(workload::IDENTITY_LABELS)
             && objects.requires_mtls(service)
     };
-    let (named, others): (Vec<&Service>, Vec<&Service>) = objects
-        .services()
-        .filter(is_candidate)
-        .partition(|service| texts.iter().any(|text| service.is_named_in(text, namespace)));
-    for service in named {
-        let message = format!("headless Service {service} requires mTLS, which direct calls do not have");
-        findings.push(ANNOTATIONS, message);
+    let mut others = Vec::new();
+    for service in objects.services().filter(is_candidate) {
+        match texts.iter().find(|text| service.is_named_in(text.value, namespace)) {
+            Some(text) => {
+                let message = format!("headless Service {service} requires mTLS, which direct calls do not have");
+                findings.push(text.pointer(), message);
+            }
+            None if service.namespace == namespace => others.push(&service.name),
+            None => {}
+        }
     }
-    let others =
-        join_names(others.into_iter().filter(|service| service.namespace == namespace).map(|service| &service.name));
+    let others = join_names(others);
     if !others.is_empty() {
         let message = format!("headless Services require mTLS, which direct calls do not have: {others}");
         findings.push_as(Severity::Info, ANNOTATIONS, message);
@@ -115,16 +144,20 @@ fn is_direct(input: &LintInput<'_>) -> bool {
 }
 
 /// Returns the texts in which a pod names the Services that it calls: variables and commands.
-fn texts(pod: Pod<'_>) -> Vec<&str> {
+fn texts(pod: Pod<'_>) -> Vec<CallText<'_>> {
     let containers = pod.containers().filter(|container| container.kind != ContainerKind::Ephemeral);
     let texts = containers.filter(|container| !container.is_proxy()).flat_map(|container| {
-        let variables = json::items(container.raw(), "env").filter_map(|entry| json::text(entry, "value"));
-        variables.chain(container.command_line())
+        let text = move |place, value| CallText { value, container, place };
+        let variables = json::items(container.raw(), "env").enumerate();
+        let variables = variables
+            .filter_map(move |(index, entry)| Some(text(TextPlace::Variable(index), json::text(entry, "value")?)));
+        let arguments = container.command_line().enumerate();
+        variables.chain(arguments.map(move |(index, value)| text(TextPlace::Argument(index), value)))
     });
     let mut length = 0_usize;
     texts
         .take_while(|text| {
-            length = length.saturating_add(text.len());
+            length = length.saturating_add(text.value.len());
             length <= MAX_TEXT
         })
         .collect()

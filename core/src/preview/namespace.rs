@@ -80,6 +80,19 @@ impl Preview {
     }
 }
 
+/// Returns the JSON pointer of the label of a Namespace that `finding` is about, if its position is in the Namespace instead of the manifest of
+/// the pod.
+pub(crate) fn label_in_namespace(finding: &Finding) -> Option<String> {
+    let is_located = finding.subject == NAMESPACE_FIELD && finding.source.is_some();
+    label_of(finding).filter(|_| is_located).map(label_pointer)
+}
+
+/// Does the same as [`label_in_namespace`] for the field of `rule`, refused for the pod of `report`.
+pub(crate) fn refused_label_in_namespace(report: &PodReport, rule: &RuleOutcome) -> Option<String> {
+    let is_located = rule.field.as_deref() == Some(NAMESPACE_FIELD) && report.rule_position(rule.rule).0.is_some();
+    rule.rule.selected_by().filter(|_| is_located).map(label_pointer)
+}
+
 /// Returns the label of the namespace that `finding` is about: that which it names, or by which the refused rule is selected.
 fn label_of(finding: &Finding) -> Option<&str> {
     let message = &*finding.message;
@@ -92,7 +105,11 @@ fn label_of(finding: &Finding) -> Option<&str> {
 
 /// Returns the file and line of a label of a Namespace, or of the closest field around it.
 fn label_position(namespace: &Document, label: &str) -> (Arc<str>, u64) {
-    namespace.pointer_position(&PointerBuf::from_tokens(["metadata", "labels", label]).to_string())
+    namespace.pointer_position(&label_pointer(label))
+}
+
+fn label_pointer(label: &str) -> String {
+    PointerBuf::from_tokens(["metadata", "labels", label]).to_string()
 }
 
 /// Returns the labels of `namespace`, and the opt-in if it is only in `effective`, those of `--namespace-labels` or of the cluster.

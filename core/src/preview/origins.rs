@@ -97,6 +97,10 @@ impl PodOrigin<'_> {
     /// changes the object. The job takes precedence over the runtime, because its patches and overrides replace fields of it.
     pub(super) fn position(self, pointer: &str) -> FieldPosition {
         let Self { document, runtime, role, pod } = self;
+        // With a file, the field is in the Namespace.
+        if pointer == NAMESPACE_FIELD {
+            return (None, document.pod_field_line(role, pod, pointer));
+        }
         if let Some((source, line)) = document.overlay_position(role, pod, pointer) {
             return (Some(source.to_string()), Some(line));
         }

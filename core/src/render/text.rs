@@ -9,7 +9,9 @@ use super::{Closing, Layout, TextOptions, style};
 use crate::finding::Finding;
 use crate::lint;
 use crate::mutate::{RuleOutcome, Verdict, is_note};
-use crate::preview::{ClusterState, LiveGroup, LiveWorkload, PodReport, workload_state};
+use crate::preview::{
+    ClusterState, LiveGroup, LiveWorkload, PodReport, label_in_namespace, refused_label_in_namespace, workload_state,
+};
 use crate::printable::Printable;
 use crate::workload::SOLE_ROLE;
 
@@ -124,7 +126,8 @@ pub(super) fn write_refusal_place(
         return Ok(());
     }
     let dim = style::DIM;
-    let place = layout.wrap(&format!("{position}{}", Printable(field)), indent, indent);
+    let label = refused_label_in_namespace(report, rule);
+    let place = layout.wrap(&format!("{position}{}", Printable(label.as_deref().unwrap_or(field))), indent, indent);
     writeln!(out, "{:indent$}{dim}{place}{dim:#}", "")
 }
 
@@ -183,7 +186,8 @@ pub fn write_finding(
     let (style, dim) = (style::severity(*severity), style::DIM);
     let problem = layout.wrap(&Printable(message).to_string(), code.len() + 5, INDENT);
     writeln!(out, "  {style}{code} {}{style:#} {problem}", lint::severity_letter(*severity))?;
-    let place = format!("{position}{}", Printable(subject));
+    let label = label_in_namespace(finding);
+    let place = format!("{position}{}", Printable(label.as_deref().unwrap_or(subject)));
     if !place.is_empty() {
         writeln!(out, "    {dim}{}{dim:#}", layout.wrap(place.trim_end(), INDENT, INDENT))?;
     }

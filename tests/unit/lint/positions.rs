@@ -166,7 +166,7 @@ const LINES: [(&str, &str); 78] = [
     ("FP051", "- name: gpus"),
     ("FP052", "annotations:"),
     ("FP053", "annotations:"),
-    ("FP054", "annotations:"),
+    ("FP054", "- name: DATABASE"),
     ("FP055", "annotations:"),
     ("FP056", "postStart:"),
     ("FP057", "limits:"),
