@@ -228,9 +228,10 @@ impl Preview {
         let labels = self.context.labels(&namespace);
         let has_default_queue = self.context.objects(&namespace).has_default_queue();
         let creator = Some(creator(&document.value, kind, has_default_queue));
+        let lacks_controller = self.installation.lacks_controller();
         let outcome = |role: &RolePod| {
             let workload = gangs.lookup(Pod::new(&role.pod), &namespace);
-            let gang = GangView { facts: None, namespace: &namespace, workload, creator, pin: None };
+            let gang = GangView { facts: None, namespace: &namespace, workload, creator, pin: None, lacks_controller };
             self.outcome(role, &namespace, labels, gang)
         };
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();

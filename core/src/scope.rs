@@ -26,6 +26,8 @@ pub struct Installation {
     namespace: String,
     /// Other namespaces that the webhook configuration excludes.
     excluded: Vec<String>,
+    /// True if its values disable the controller.
+    lacks_controller: bool,
 }
 
 /// The set of rules that apply to a pod, and whether its patch is sent.
@@ -79,6 +81,18 @@ impl Installation {
         Self { excluded, ..self }
     }
 
+    /// Sets whether the installation has no controller, as far as its values are known.
+    #[must_use]
+    pub fn with_controller_disabled(self, lacks_controller: bool) -> Self {
+        Self { lacks_controller, ..self }
+    }
+
+    /// Returns true if the values of the installation disable the controller, which creates `PodGroups`.
+    #[must_use]
+    pub fn lacks_controller(&self) -> bool {
+        self.lacks_controller
+    }
+
     /// Returns true if pods of the namespace are never changed, whatever its labels.
     #[must_use]
     pub fn excludes(&self, namespace: &str) -> bool {
@@ -120,7 +134,7 @@ impl Default for Installation {
 
 impl From<String> for Installation {
     fn from(namespace: String) -> Self {
-        Self { namespace, excluded: Vec::new() }
+        Self { namespace, excluded: Vec::new(), lacks_controller: false }
     }
 }
 

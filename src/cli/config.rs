@@ -12,6 +12,7 @@ use clap::Subcommand;
 use super::{Status, print_error, print_note, print_warning};
 use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, ValuesFacts};
 use trainmesh_core::printable::Printable;
+use trainmesh_core::scope::Installation;
 
 /// A test compares the file with the schema that the types generate: the generator takes more space than its output.
 const SCHEMA: &str = include_str!("../../config/schema.json");
@@ -95,6 +96,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
     match parse(&texts) {
         Ok((configuration, values)) => {
             report_lost_profiles(&names, values.as_ref().map_or(&[], |values| &values.lost_profiles));
+            let lacks_controller = values.as_ref().is_some_and(|values| values.lacks_controller);
             let (state, rest) = match values {
                 None => ("valid", ""),
                 Some(ValuesFacts { has_section: true, .. }) => ("section config is valid", OTHER_VALUES),
@@ -102,6 +104,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             };
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
             report_missing_pod_ranges(&configuration);
+            report_missing_controller(&configuration, lacks_controller);
             report_limited_default(&configuration);
             report_replaced_profiles(&configuration);
             report_host_access(&configuration);
@@ -140,6 +143,21 @@ fn report_missing_pod_ranges(configuration: &Configuration) {
             format_args!(
                 "mesh.traffic is direct without mesh.podCIDRs, so that the mode is refused for every pod: list the IP ranges \
                  of the pods; `trainmesh doctor` suggests them"
+            ),
+        );
+    }
+}
+
+/// Prints a warning if the default gang mode is refused for every job, because no controller creates its `PodGroups`.
+fn report_missing_controller(configuration: &Configuration, lacks_controller: bool) {
+    let gang = &configuration.gang;
+    if lacks_controller && gang.enabled && gang.default.has_objects() {
+        print_warning(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "gang.default is {}, but controller.enabled is false, so that nothing creates PodGroups, and the mode is refused \
+                 for every job: enable the controller, or select another mode",
+                gang.default
             ),
         );
     }
@@ -234,12 +252,28 @@ pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Config
     Ok(load(paths)?.map(|loaded| loaded.configuration))
 }
 
-/// Does the same as [`load_or_default`], and returns the namespaces that Helm values exclude from the webhook. Prints a note about the
+/// Facts about the installation in Helm values.
+#[derive(Debug, Default)]
+pub(super) struct InstallationFacts {
+    /// Namespaces that the values exclude from the webhook.
+    excluded_namespaces: Vec<String>,
+    lacks_controller: bool,
+}
+
+impl InstallationFacts {
+    /// Adds the facts to `installation`.
+    pub(super) fn add_to(self, installation: Installation) -> Installation {
+        let Self { excluded_namespaces, lacks_controller } = self;
+        installation.with_excluded(excluded_namespaces).with_controller_disabled(lacks_controller)
+    }
+}
+
+/// Does the same as [`load_or_default`], and returns what Helm values contain about the installation. Prints a note about the
 /// conditions of the values that are not evaluated.
-pub(super) fn load_with_exclusions(paths: &[PathBuf]) -> anyhow::Result<Option<(Configuration, Vec<String>)>> {
+pub(super) fn load_with_installation(paths: &[PathBuf]) -> anyhow::Result<Option<(Configuration, InstallationFacts)>> {
     let Some(Loaded { configuration, values, .. }) = load(paths)? else { return Ok(None) };
-    let Some(ValuesFacts { excluded_namespaces, conditions, .. }) = values else {
-        return Ok(Some((configuration, Vec::new())));
+    let Some(ValuesFacts { excluded_namespaces, conditions, lacks_controller, .. }) = values else {
+        return Ok(Some((configuration, InstallationFacts::default())));
     };
     if !conditions.is_empty() {
         let conditions: Vec<String> = conditions.iter().map(|name| format!("webhook.{name}")).collect();
@@ -251,7 +285,7 @@ pub(super) fn load_with_exclusions(paths: &[PathBuf]) -> anyhow::Result<Option<(
             ),
         );
     }
-    Ok(Some((configuration, excluded_namespaces)))
+    Ok(Some((configuration, InstallationFacts { excluded_namespaces, lacks_controller })))
 }
 
 /// Does the same as [`load_or_default`], and returns the texts of the files, too.

@@ -129,7 +129,7 @@ struct LintReport {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Some((configuration, excluded)) = config::load_with_exclusions(&arguments.input.config)? else {
+    let Some((configuration, of_values)) = config::load_with_installation(&arguments.input.config)? else {
         return Ok(Status::Failed);
     };
     let inputs = arguments.input.open()?;

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 
+use super::config::InstallationFacts;
 use super::input::InputArguments;
 use super::installation::InstallationArguments;
 use super::live::LiveCluster;
@@ -146,10 +147,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         .then(|| LiveCluster::connect(arguments.context.as_deref(), &arguments.installation))
         .transpose()?;
     let configuration = match &live {
-        Some(live) => Some((live.configuration()?, Vec::new())),
-        None => config::load_with_exclusions(&arguments.input.config)?,
+        Some(live) => Some((live.configuration()?, InstallationFacts::default())),
+        None => config::load_with_installation(&arguments.input.config)?,
     };
-    let Some((configuration, excluded)) = configuration else { return Ok(Status::Failed) };
+    let Some((configuration, of_values)) = configuration else { return Ok(Status::Failed) };
     arguments.input.require_profile(&configuration)?;
     let namespace = arguments.input.namespace();
     let inputs = arguments.input.open()?;
@@ -164,7 +165,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     let installation =
         live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
-    let installation = installation.with_excluded(excluded);
+    let installation = of_values.add_to(installation);
     let preview =
         Preview::new(configuration, context, namespace.to_owned()).with_facts(facts).with_installation(installation);
     if let Some(absence) = live.as_ref().and_then(LiveCluster::webhook_absence) {

@@ -214,3 +214,33 @@ fn a_queued_job_gets_no_gang() {
     let unset = created(&QUEUED.replace("queue-name: gpu", "queue-name: ''"));
     assert!(unset.contains("creates PodGroup"), "{unset}");
 }
+
+/// As in a cluster, pods get no key of a `PodGroup` that nothing creates.
+#[rstest]
+#[case::disabled("controller: {enabled: false}", "volcano", "refused", "GangControllerMissing")]
+#[case::enabled("controller: {enabled: true}", "volcano", "applied", "GangJoined")]
+#[case::no_objects("controller: {enabled: false}", "koordinator", "applied", "GangJoined")]
+fn values_without_a_controller_create_no_objects(
+    #[case] values: &str,
+    #[case] mode: &str,
+    #[case] outcome: &str,
+    #[case] reason: &str,
+) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    std::fs::write(&file, format!("{values}\nconfig: {{termination: {{enabled: false}}}}\n")).unwrap();
+    let path = trainmesh_testing::repository().join("examples/pytorchjob.yaml");
+    let (file, path) = (file.to_str().unwrap(), path.to_str().unwrap());
+    let run = trainmesh(&["preview", "-f", path, "--gang", mode, "--config", file, "-o", "json"], "");
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let result = &output["results"][0];
+    let rule = result["rules"].as_array().unwrap().iter().find(|rule| rule["rule"] == "gang").unwrap();
+    assert_eq!((rule["outcome"].as_str(), rule["reason"].as_str()), (Some(outcome), Some(reason)), "{rule}");
+    let is_created = result["objects"].as_array().is_some_and(|objects| !objects.is_empty());
+    assert_eq!(is_created, reason == "GangJoined" && mode == "volcano", "{result}");
+    assert_eq!(
+        rule["message"].as_str().unwrap().contains("set controller.enabled: true"),
+        outcome == "refused",
+        "{rule}"
+    );
+}

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::{Section as _, read_root};
 use super::required_values::emptied;
 use super::tree::{CHART, bare_profile, is_list_of_profiles, is_profile, list_of_profiles, parse_tree};
-use super::webhook_values::{conditions, excluded_namespaces};
+use super::webhook_values::{conditions, disables_controller, excluded_namespaces};
 use super::{Configuration, Problem, problem};
 use crate::hint::nearest;
 use crate::yaml::{Node, Tree};
@@ -45,6 +45,8 @@ pub struct ValuesFacts {
     pub excluded_namespaces: Vec<String>,
     /// Values of the section `webhook` with further conditions, which only the apiserver evaluates.
     pub conditions: Vec<&'static str>,
+    /// True if `controller.enabled` is false.
+    pub lacks_controller: bool,
     /// Profiles of files that are lost because a later file has its own list, in the order of the files.
     pub lost_profiles: Vec<LostProfiles>,
 }
@@ -90,10 +92,11 @@ pub fn parse_values(texts: &[String]) -> Result<(Configuration, ValuesFacts), Ve
     }
     let has_section = section(merged.root()).is_some();
     let (excluded_namespaces, conditions) = (excluded_namespaces(merged.root()), conditions(merged.root()));
+    let lacks_controller = disables_controller(merged.root());
     let configuration =
         read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
     let lost_profiles = lost_profiles(lists);
-    Ok((configuration, ValuesFacts { has_section, excluded_namespaces, conditions, lost_profiles }))
+    Ok((configuration, ValuesFacts { has_section, excluded_namespaces, conditions, lacks_controller, lost_profiles }))
 }
 
 /// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.

@@ -1,4 +1,4 @@
-//! Values of the section `webhook` of the chart that select the pods which the webhook changes.
+//! Values of the chart, besides the section `config`, on which the changes of a pod depend.
 
 use serde_json::Value;
 
@@ -11,6 +11,12 @@ const CONDITIONS: [&str; 3] = ["namespaceSelector", "objectSelector", "matchCond
 pub(super) fn excluded_namespaces(values: Node<'_>) -> Vec<String> {
     let names = values.get("webhook").and_then(|webhook| webhook.get("excludedNamespaces")?.value.as_array());
     names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns true if `values` disable the controller.
+pub(super) fn disables_controller(values: Node<'_>) -> bool {
+    let enabled = values.get("controller").and_then(|controller| controller.get("enabled"));
+    enabled.is_some_and(|enabled| enabled.value.as_bool() == Some(false))
 }
 
 /// Returns the names of the conditions in `values`.
@@ -47,5 +53,17 @@ mod tests {
             (facts.excluded_namespaces, &*facts.conditions),
             (excluded.iter().map(ToString::to_string).collect(), conditions)
         );
+    }
+
+    #[rstest]
+    #[case::none(&["config: {}"], false)]
+    #[case::other_value(&["controller: {replicas: 3}"], false)]
+    #[case::enabled(&["controller: {enabled: false}", "controller: {enabled: true}"], false)]
+    #[case::disabled(&["controller: {enabled: true}", "controller: {enabled: false}"], true)]
+    #[case::null(&["controller: {enabled: null}"], false)]
+    #[case::of_a_parent_chart(&["trainmesh: {controller: {enabled: false}}"], true)]
+    fn values_can_disable_the_controller(#[case] texts: &[&str], #[case] expected: bool) {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        assert_eq!(parse_values(&texts).unwrap().1.lacks_controller, expected);
     }
 }

@@ -36,6 +36,8 @@ pub struct GangView<'a> {
     pub creator: Option<Creator<'a>>,
     /// Modes of the active pods of the workload; `None` if none is known.
     pub pin: Option<ModePin<'a>>,
+    /// True if the installation has no controller, as far as its values are known.
+    pub lacks_controller: bool,
 }
 
 /// Object that creates a workload, such as the `RayJob` of a `RayCluster`, or the workload itself.
@@ -79,7 +81,7 @@ impl GangFacts {
     /// Returns the facts that apply to a pod in `namespace`.
     #[must_use]
     pub fn view<'a>(&'a self, namespace: &'a str, workload: WorkloadLookup<'a>) -> GangView<'a> {
-        GangView { facts: Some(self), namespace, workload, creator: None, pin: None }
+        GangView { facts: Some(self), namespace, workload, creator: None, pin: None, lacks_controller: false }
     }
 }
 
@@ -98,7 +100,7 @@ impl GangView<'_> {
             let groups = facts.groups.get(self.namespace);
             groups.is_some_and(|groups| groups.contains(&(mode, name.to_owned())))
         };
-        self.facts.is_none_or(|facts| facts.controller_alive || exists(facts))
+        !self.lacks_controller && self.facts.is_none_or(|facts| facts.controller_alive || exists(facts))
     }
 
     /// Returns true if the apiserver denies the group objects of `mode` in the namespace; false if unknown.

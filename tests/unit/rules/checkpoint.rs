@@ -44,7 +44,8 @@ fn run_with(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>) -> Outcome {
 
 fn run_configured(pod: &Value, mode: Mode, workload: WorkloadLookup<'_>, config: &Configuration) -> Outcome {
     let labels = BTreeMap::new();
-    let gang = GangView { facts: None, namespace: "team-a", workload, creator: None, pin: None };
+    let gang =
+        GangView { facts: None, namespace: "team-a", workload, creator: None, pin: None, lacks_controller: false };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     mutate(pod, &Snapshot { mode, cluster, ..snapshot(&labels, config) })
 }

@@ -108,7 +108,14 @@ impl Scenario {
     /// Runs a pod of a role with this number of pods, if it is known.
     fn run_in_role(&self, pod: &Value, workload: WorkloadLookup<'_>, replicas: Option<u64>) -> Outcome {
         let pin = self.pins.find(Pod::new(pod), "team-a");
-        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload, creator: None, pin };
+        let gang = GangView {
+            facts: self.facts.as_ref(),
+            namespace: "team-a",
+            workload,
+            creator: None,
+            pin,
+            lacks_controller: false,
+        };
         let cluster = ClusterView { gang, ..ClusterView::default() };
         mutate(pod, &Snapshot { mode: self.mode, cluster, replicas, ..snapshot(&self.labels, &self.config) })
     }
@@ -474,7 +481,14 @@ fn check_queued(mode: &str, message: &str) {
     let workload = GangWorkload::from_object(&key, &scenario.object).unwrap();
     let workload = WorkloadLookup::Read(&workload);
     let creator = Creator { group: "kubeflow.org", kind: "PyTorchJob", queue: Some("gpu"), has_default_queue: false };
-    let gang = GangView { facts: None, namespace: "team-a", workload, creator: Some(creator), pin: None };
+    let gang = GangView {
+        facts: None,
+        namespace: "team-a",
+        workload,
+        creator: Some(creator),
+        pin: None,
+        lacks_controller: false,
+    };
     let cluster = ClusterView { gang, ..ClusterView::default() };
     let outcome =
         mutate(&pod, &Snapshot { mode: scenario.mode, cluster, ..snapshot(&scenario.labels, &scenario.config) });

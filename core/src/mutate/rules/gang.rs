@@ -232,7 +232,12 @@ fn check_object(context: &RuleContext<'_>, mode: GangMode, gang: &Gang<'_>) -> R
     let view = context.snapshot.cluster.gang;
     // The controller announces the APIs: without one, it is not known which of them the cluster serves.
     if !view.has_or_gets_group(mode, &gang.name) {
-        let problem = format!("{mode}: run trainmesh doctor, and check the controller's log");
+        let fix = if view.lacks_controller {
+            "set controller.enabled: true in the values"
+        } else {
+            "run trainmesh doctor, and check the controller's log"
+        };
+        let problem = format!("{mode}: {fix}");
         let warning = format!("gang {mode} not applied: no controller runs that can create its PodGroup");
         return Err(Box::new(RuleDecision::refused(Reason::GangControllerMissing, problem, warning)));
     }
