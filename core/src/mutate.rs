@@ -192,6 +192,7 @@ pub fn excluded(pod: Pod<'_>, exclusion: Exclusion, labels: &BTreeMap<String, St
         covered: if exclusion == Exclusion::ExcludedNamespace { CoveredPods::None } else { CoveredPods::Others },
         profiles: Some(&fabric.profiles),
         reports_ports: false,
+        ignores_ports: false,
         reports_gang: false,
         injection: Injection::Expected,
     };

@@ -215,6 +215,7 @@ fn warnings_about_a_namespace_stay_in_the_response() {
 
 /// Without the mode `direct`, no rule reads the annotation.
 #[rstest]
+#[case::ignored("disableCapture", 1, &["FP045", "annotation trainmesh.dev/mesh-ports has no effect with disableCapture\n", "includeInboundPorts"])]
 #[case::other_mode("leave", 1, &["FP045", "trainmesh.dev/mesh-ports=80,abc has no effect: expected ports such as 8080,6006"])]
 #[case::read("direct", 1, &["FP046", "MeshPortsInvalid"])]
 fn invalid_ports_are_reported_once(#[case] mode: &str, #[case] count: usize, #[case] parts: &[&str]) {

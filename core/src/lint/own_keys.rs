@@ -28,6 +28,8 @@ const AMBIENT_OPT_OUT: &str = "istio.io/dataplane-mode=none";
 /// How to fix a traffic mode in the ambient mesh.
 const FIX_IN_AMBIENT: &str =
     "label the pods istio.io/dataplane-mode: none, if their traffic must bypass the mesh, and remove the traffic mode";
+/// How to fix ports that no mode captures.
+const FIX_OF_PORTS: &str = "list the ports in traffic.sidecar.istio.io/includeInboundPorts, select trainmesh.dev/mesh-traffic: direct, or remove it";
 /// Maximum number of containers, and of names in an annotation: as many as the controller reads.
 const MAX_NAMES: usize = 64;
 
@@ -51,6 +53,8 @@ pub(crate) struct KeyScope<'a> {
     pub(crate) profiles: Option<&'a Profiles>,
     /// True if a rule reports the ports in [`keys::MESH_PORTS`].
     pub(crate) reports_ports: bool,
+    /// True if the traffic mode captures no port that [`keys::MESH_PORTS`] lists.
+    pub(crate) ignores_ports: bool,
     /// True if the rule `gang` reports an unknown mode.
     pub(crate) reports_gang: bool,
     /// Sidecar injection that Istio performs for the pod.
@@ -77,6 +81,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
         },
         profiles: input.profiles,
         reports_ports: KeyScope::reports_ports(input.rules),
+        ignores_ports: KeyScope::ignores_ports(input.rules),
         reports_gang: KeyScope::reports_gang(input.rules),
         injection: input.injection,
     };
@@ -250,6 +255,11 @@ impl KeyScope<'_> {
         rules.iter().any(|rule| rule.reason == Reason::MeshPortsInvalid)
     }
 
+    /// Returns true if the traffic mode that one of `rules` applies captures no port that [`keys::MESH_PORTS`] lists.
+    pub(crate) fn ignores_ports(rules: &[RuleOutcome]) -> bool {
+        rules.iter().any(|rule| matches!(rule.reason, Reason::CaptureDisabled | Reason::CaptureAlreadyDisabled))
+    }
+
     /// Returns true if one of `rules` reports an unknown mode in [`keys::GANG`].
     pub(crate) fn reports_gang(rules: &[RuleOutcome]) -> bool {
         rules.iter().any(|rule| rule.reason == Reason::UnknownGangMode)
@@ -262,6 +272,10 @@ impl KeyScope<'_> {
         let (is_traffic, is_gang) = (is_label && key == keys::MESH_TRAFFIC, is_label && key == keys::GANG);
         if key == keys::MESH_PORTS && self.reports_ports {
             return None;
+        }
+        if key == keys::MESH_PORTS && location == Location::PodAnnotation && self.ignores_ports {
+            let problem = format!("{key} has no effect with {}", Traffic::DisableCapture);
+            return Some(Problem { message: format!("{} {problem}", location.name()), fix: Some(FIX_OF_PORTS) });
         }
         let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),

@@ -67,6 +67,7 @@ pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot
         covered: if snapshot.mode == Mode::IstioAux { CoveredPods::Others } else { CoveredPods::This },
         profiles: Some(&config.fabric.profiles),
         reports_ports: KeyScope::reports_ports(rules),
+        ignores_ports: KeyScope::ignores_ports(rules),
         reports_gang: KeyScope::reports_gang(rules),
         injection,
     };

@@ -12,7 +12,8 @@ pub(super) const CHECKS: &[Check] = &[
         why: "Clients with a sidecar choose mTLS by the label security.istio.io/tlsMode of the pod, which the injector \
               sets to istio, not by the ports that Envoy captures. The application cannot read the TLS that they send \
               to another port.",
-        fix: "declare the port in the container, or list it in the annotation trainmesh.dev/mesh-ports",
+        fix: "list the port in traffic.sidecar.istio.io/includeInboundPorts, if the pod sets it; with the mode direct, declare the \
+              port in the container, or list it in the annotation trainmesh.dev/mesh-ports",
         example: Example {
             given: "in a namespace with Istio injection, with a Service that selects `app: train` and sends connections to \
                     port 6006",
@@ -40,7 +41,8 @@ spec:
         why: "With the mode ISTIO_MUTUAL, clients with a sidecar send TLS whatever the label security.istio.io/tlsMode \
               of the pod. The application cannot read it.",
         fix: "remove the mode from the DestinationRule (Istio then chooses mTLS by the pod), set it to DISABLE for this \
-              port, or have Envoy capture the port: annotation trainmesh.dev/mesh-ports",
+              port, or have Envoy capture the port: annotation trainmesh.dev/mesh-ports with the mode direct, otherwise \
+              traffic.sidecar.istio.io/includeInboundPorts",
         example: Example {
             given: "in a namespace with Istio injection, with a Service that selects `app: train` and sends connections to \
                     port 6006, and a DestinationRule for it with the mode ISTIO_MUTUAL",
