@@ -45,7 +45,10 @@ pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
 pub use problem::{Problem, render};
 pub use profile::Profile;
-pub use profiles::{ProfileEntry, ProfileSource, Profiles, builtin_profiles, profile_source, profile_sources};
+pub(crate) use profiles::example_for_machine;
+pub use profiles::{
+    EXAMPLES_FOR_MACHINES, ProfileEntry, ProfileSource, Profiles, builtin_profiles, profile_source, profile_sources,
+};
 #[cfg(feature = "schema")]
 pub use schema::schema;
 pub use sidecars::{Argv, HttpPost, SidecarEntry, SidecarMethod};

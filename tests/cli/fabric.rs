@@ -3,7 +3,9 @@
 use std::fs;
 
 use rstest::rstest;
-use trainmesh_core::config::{Configuration, ProfileSource, builtin_profiles, profile_source, profile_sources};
+use trainmesh_core::config::{
+    Configuration, EXAMPLES_FOR_MACHINES, ProfileSource, builtin_profiles, profile_source, profile_sources,
+};
 use trainmesh_core::yaml;
 use trainmesh_testing::cli::{assert_exit, trainmesh};
 
@@ -22,6 +24,27 @@ fabric:
   - name: pages
     transport: ib
     resources: [{name: hugepages-2Mi, quantity: 64Mi}]
+";
+
+/// Profiles whose devices depend on the machine, and which need memory.
+const OF_MACHINES: &str = "\
+apiVersion: config.trainmesh.dev/v1alpha1
+kind: TrainmeshConfiguration
+fabric:
+  profiles:
+  - name: any
+    transport: efa
+    resources: [{name: vpc.amazonaws.com/efa, mode: perGpu, ratio: {p5.48xlarge: '4'}}]
+  - name: one
+    transport: efa
+    resources: [{name: vpc.amazonaws.com/efa, mode: perGpu, ratio: {p5.48xlarge: '4'}}]
+    pod: {nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}}
+  - {name: pages, transport: ib, resources: [{name: hugepages-2Mi, quantity: 64Mi}]}
+  - {name: optional, transport: ib, resources: [{name: hugepages-2Mi, quantity: 64Mi, optIn: true}]}
+  - name: fallback
+    transport: efa
+    onConflict: tcp
+    resources: [{name: vpc.amazonaws.com/efa, mode: perGpu, ratio: {p5.48xlarge: '4'}}]
 ";
 
 const LIMITED: &str = "\
@@ -65,6 +88,44 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
     let is_refused = run.stdout.contains("refused FabricNotAllowed");
     assert_exit(&run, i32::from(is_refused), stdout, stderr);
     assert!(!stderr.is_empty() || run.code != Some(0) || !run.stderr.contains("limited"), "{}", run.stderr);
+}
+
+#[rstest]
+#[case::node_label("nvidia-h100-mega-80gb", "configure the example for it: examples/fabric/gke-tcpxo.yaml\n")]
+#[case::machine_type("a3-megagpu-8g", "configure the example for it: examples/fabric/gke-tcpxo.yaml\n")]
+#[case::prefix("gb300-4x.metal", "configure the example for it: examples/fabric/coreweave-roce-gb300.yaml\n")]
+#[case::none("nvidia-tesla-t4", "configure a profile for it (examples/fabric has more)\n")]
+fn a_refusal_names_the_example_for_the_machine(#[case] machine: &str, #[case] expected: &str) {
+    let run = trainmesh(&["fabric", "render", "gke-rdma-gib-a3u", "--machine", machine, "-o", "explain"], "");
+    assert_exit(&run, 1, &[&format!("the profile is not for {machine}: select another fabric, or {expected}")], "");
+}
+
+/// A note states what the result depends on, or what the generated pod has.
+#[rstest]
+#[case::of_the_profile("one", 0, "vpc.amazonaws.com/efa: 32", "")]
+#[case::of_the_pod(
+    "any",
+    1,
+    "FabricContradicted",
+    "note: the number of devices depends on the machine: set --machine; the profile contains p5.48xlarge\n"
+)]
+#[case::memory(
+    "pages",
+    0,
+    "hugepages-2Mi: 64Mi",
+    "note: hugepages-2Mi requires a cpu or memory request: the pod has both; without any, the profile is not applied\n"
+)]
+#[case::suggested_memory("optional", 0, "FabricAdded", "")]
+#[case::fallback(
+    "fallback",
+    1,
+    "FabricFellBack",
+    "note: the number of devices depends on the machine: set --machine; the profile contains p5.48xlarge\n"
+)]
+fn renders_state_their_assumptions(#[case] name: &str, #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
+    let run = trainmesh(&["fabric", "render", name, "--config", "-", "-o", "explain"], OF_MACHINES);
+    assert_eq!((run.code, &*run.stderr), (Some(code), stderr), "{run:#?}");
+    assert!(run.stdout.contains(stdout), "{run:#?}");
 }
 
 #[rstest]
@@ -173,6 +234,12 @@ fn each_example_defines_the_profile_of_its_file_name() {
         let configuration = Configuration::parse(&fs::read_to_string(&path).unwrap()).unwrap();
         assert!(configuration.fabric.profiles.is_custom(&name), "{name}");
         assert_eq!(builtin_profiles().find(&name), None, "{name} must not be built in");
+        let custom = configuration.fabric.profiles.all().into_iter();
+        let custom = custom.filter(|(name, _)| configuration.fabric.profiles.is_custom(name));
+        let machines =
+            custom.flat_map(|(_, entry)| entry.profile.matches.machines.iter().map(|machine| machine.as_str()));
+        let listed = EXAMPLES_FOR_MACHINES.iter().find(|(example, _)| *example == name);
+        assert_eq!(machines.collect::<Vec<_>>(), listed.map_or(&[][..], |(_, machines)| machines), "{name}");
         names.push(name);
     }
     names.sort();

@@ -71,6 +71,27 @@ const SOURCES: &[(&str, &str)] = &[
     ("tcp", include_str!("../../../config/fabric/tcp.yaml")),
 ];
 
+/// Profiles in `examples/fabric` whose `match` lists machines: the name of the file, and the machines. A test compares them.
+pub const EXAMPLES_FOR_MACHINES: [(&str, &[&str]); 6] = [
+    ("coreweave-roce-gb300", &["gb300-4x*"]),
+    ("gke-tcpxo", &["a3-megagpu-8g", "nvidia-h100-mega-80gb"]),
+    ("oke-hostnet-gb200", &["BM.GPU.GB200.4", "BM.GPU.GB200-v2.4", "BM.GPU.GB200-v3.4"]),
+    ("oke-hostnet-gb300", &["BM.GPU.GB300.4"]),
+    ("oke-hostnet-mi355x", &["BM.GPU.MI355X.8"]),
+    ("oke-roce-hostnet", &["BM.GPU.H100.8"]),
+];
+
+/// Returns the name of the example for `machine`, if there is one.
+pub(crate) fn example_for_machine(machine: &str) -> Option<&'static str> {
+    let is_listed = |patterns: &[&str]| {
+        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => machine.starts_with(prefix),
+            None => machine == *pattern,
+        })
+    };
+    EXAMPLES_FOR_MACHINES.into_iter().find(|(_, patterns)| is_listed(patterns)).map(|(name, _)| name)
+}
+
 /// Returns the built-in profiles.
 #[must_use]
 pub fn builtin_profiles() -> &'static Profiles {

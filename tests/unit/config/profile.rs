@@ -121,6 +121,10 @@ fn check_profile(body: &str, expected: &[&str]) {
     "resources: [{name: rdma/ib, mode: perGpu, ratio: 1.5}]\n",
     &[r#"line 7: resources[0].ratio: expected devices per accelerator such as "4" or "1/2", found 1.5; or a mapping by instance type"#]
 )]
+#[case::ratio_of_a_pattern(
+    "resources:\n- {name: vpc.amazonaws.com/efa, mode: perGpu, ratio: {p4d: \"1/2\", p5*: \"4\"}}\n",
+    &["line 8: resources[0].ratio: p5*: expected an instance type or its family, such as p5.48xlarge or p5"]
+)]
 #[case::hugepages_with_count(
     "resources: [{name: hugepages-2Mi, count: 1}]\n",
     &[

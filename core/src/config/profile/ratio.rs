@@ -87,7 +87,16 @@ impl Scalar for Ratio {
 impl Scalar for Ratios {
     fn read(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Object(_) => BTreeMap::read(value).map(Self::ByInstanceType),
+            Value::Object(_) => {
+                let ratios: BTreeMap<String, Ratio> = BTreeMap::read(value)?;
+                // Two patterns could match one type.
+                match ratios.keys().find(|name| name.contains('*')) {
+                    Some(pattern) => {
+                        Err(format!("{pattern}: expected an instance type or its family, such as p5.48xlarge or p5"))
+                    }
+                    None => Ok(Self::ByInstanceType(ratios)),
+                }
+            }
             _ => Ratio::read(value)
                 .map(Self::Fixed)
                 .map_err(|problem| format!("{problem}; or a mapping by instance type")),

@@ -8,7 +8,7 @@ use super::claims::read_claims;
 use super::planner::{Conflict, Planner};
 use super::target::{TargetContainer, Targets, targets};
 use crate::config::profile::MachinePattern;
-use crate::config::{Profile, Profiles};
+use crate::config::{Profile, Profiles, example_for_machine};
 use crate::fabric::{machine_of_same_letters, misspelled_pattern};
 use crate::keys;
 use crate::mutate::rules::RuleContext;
@@ -149,8 +149,15 @@ fn describe(pod: Pod<'_>, profile: &Profile, machine: &str, suitable: Option<&Pr
         // No profile is for a machine of this name.
         (None, None) => {
             let near = misspelled_pattern(machine, &profile.matches.machines);
-            let near = near.map(|near| format!("did you mean {near}? Or ")).unwrap_or_default();
-            format!("{near}select another fabric, or configure a profile for it (examples/fabric has more)")
+            match (near, example_for_machine(machine)) {
+                (None, Some(example)) => {
+                    format!("select another fabric, or configure the example for it: examples/fabric/{example}.yaml")
+                }
+                (near, _) => {
+                    let near = near.map(|near| format!("did you mean {near}? Or ")).unwrap_or_default();
+                    format!("{near}select another fabric, or configure a profile for it (examples/fabric has more)")
+                }
+            }
         }
     };
     Conflict::new(format!("the profile is not for {machine}"), fix).at(pod.machine_pointer(machine))
