@@ -123,7 +123,7 @@ const GROUP: &str = "NCCL and Gloo hang behind Envoy: label the group trainmesh.
 const UNKNOWN: &str = "NCCL and Gloo hang behind Envoy, and direct skips the pod: label it \
                        trainmesh.dev/mesh-traffic=disableCapture";
 const AUDIT: &str =
-    "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false";
+    "NCCL and Gloo hang behind Envoy until audit mode ends: label the namespace trainmesh.dev/inject=enabled";
 
 /// Returns a worker that excludes an interface from capture, with these other annotations, and `variable` set to eth0.
 fn limited(annotations: &str, variable: &str) -> Scenario {

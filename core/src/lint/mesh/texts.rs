@@ -83,7 +83,7 @@ pub(super) const LABEL_WITHOUT_EFFECT: Advice = Advice {
 };
 /// For a pod that the rule would change, but for audit mode.
 pub(super) const AUDITED: Advice = Advice {
-    message: "NCCL and Gloo hang behind Envoy, and audit mode changes no pods: label the pod sidecar.istio.io/inject=false",
+    message: "NCCL and Gloo hang behind Envoy until audit mode ends: label the namespace trainmesh.dev/inject=enabled",
     fix: Some(
         "label the namespace trainmesh.dev/inject: enabled, label the pods sidecar.istio.io/inject: \"false\", or \
          set their annotations traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\"",
