@@ -127,13 +127,37 @@ fn networks_against_each_other(#[case] logs: &[&str], #[case] expected: &[&str])
     check_plain(logs, expected);
 }
 
-#[test]
-fn a_profile_requests_rdma() {
-    for (applied, expected) in [("mesh.hold,fabric=ib-shared", 1), ("fabric=tcp-host", 0), ("fabric=own", 0)] {
-        let annotation = json!({"metadata": {"annotations": {"trainmesh.dev/applied": applied}}});
-        let pods: Vec<Value> = pods(2, &json!({})).into_iter().map(|pod| with(pod, annotation.clone())).collect();
-        assert_eq!(report(&pods, &[TCP, TCP]).diagnoses.len(), expected, "{applied}");
+/// The transport of a profile of the configuration follows from its settings in the pod.
+#[rstest]
+#[case::built_in("mesh.hold,fabric=ib-shared", json!([]), Some("mesh.hold,fabric=ib-shared"))]
+#[case::built_in_without_rdma("fabric=tcp", json!([{"name": "NCCL_IB_HCA", "value": "mlx5"}]), None)]
+#[case::example("fabric=gke-tcpxo", json!([]), Some("fabric=gke-tcpxo"))]
+#[case::own("fabric=own", json!([{"name": "NCCL_SOCKET_IFNAME", "value": "=eth0"}, {"name": "NCCL_DEBUG", "value": "INFO"}]), None)]
+#[case::own_with_adapters("fabric=own", json!([{"name": "NCCL_IB_HCA", "value": "mlx5"}]), Some("fabric=own"))]
+#[case::own_with_a_network("fabric=own", json!([{"name": "NCCL_NET", "value": "gIB"}]), Some("fabric=own"))]
+#[case::own_with_tcp("fabric=own", json!([{"name": "NCCL_NET", "value": "Socket"}, {"name": "NCCL_IB_DISABLE", "value": "1"}]), None)]
+#[case::own_with_tcpxo("mesh.hold,fabric=own", json!([{"name": "NCCL_FASTRAK_CTRL_DEV", "value": "eth0"}]), Some("NCCL_FASTRAK_CTRL_DEV"))]
+#[case::tcpx_without_a_profile("mesh.hold", json!([{"name": "NCCL_GPUDIRECTTCPX_CTRL_DEV", "value": "eth0"}]), Some("NCCL_GPUDIRECTTCPX_CTRL_DEV"))]
+#[case::adapters_without_a_profile("mesh.hold", json!([{"name": "NCCL_IB_HCA", "value": "mlx5"}]), None)]
+fn a_profile_requests_rdma(#[case] applied: &str, #[case] env: Value, #[case] expected: Option<&str>) {
+    let mut pods = pods(2, &json!({}));
+    for pod in &mut pods {
+        *pod = with(pod.clone(), json!({"metadata": {"annotations": {"trainmesh.dev/applied": applied}}}));
+        pod["spec"]["containers"][0]["env"] = env.clone();
     }
+    let message = |request| format!("RankOnTcp master-0, worker-0 use TCP, although the pods request RDMA ({request})");
+    assert_eq!(short(&report(&pods, &[TCP, TCP])), Vec::from_iter(expected.map(message)));
+}
+
+/// Whether the connections of other plugins use the memory of accelerators is not known.
+#[test]
+fn gpudirect_is_checked_for_rdma_only() {
+    let log = "a:1:2 [0] NCCL INFO Using network FasTrak\na:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/FasTrak/0";
+    let mut pods = pods(2, &json!({}));
+    for pod in &mut pods {
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "NCCL_FASTRAK_CTRL_DEV", "value": "eth0"}]);
+    }
+    assert_eq!(short(&report(&pods, &[log, log])), Vec::<String>::new());
 }
 
 #[test]

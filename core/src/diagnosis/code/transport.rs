@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankOnTcp,
         severity: Severity::Error,
-        proof: "NCCL logs `Using network Socket` or `via NET/Socket`, or the plugin of libfabric a provider over TCP, in a job of several pods whose main containers request an RDMA device or which have a built-in RDMA profile, or were refused the one that their own label selects",
+        proof: "NCCL logs `Using network Socket` or `via NET/Socket`, or the plugin of libfabric a provider over TCP, in a job of several pods whose main containers request an RDMA device or set `NCCL_FASTRAK_*` or `NCCL_GPUDIRECTTCPX_*`, or which have an RDMA profile (of the configuration: with the name of an example, or if it sets `NCCL_NET`, `NCCL_IB_*` or `NCCL_NET_GDR_*`), or were refused the built-in one that their own label selects",
         fix: "read the lines before: no adapter found (device, profile or node), or a variable that disables RDMA",
         link: "docs/diagnose.md#rankontcp",
     },

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::read::{as_name, truncate};
-use crate::config::builtin_profiles;
+use crate::config::{EXAMPLES_FOR_MACHINES, builtin_profiles};
 use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::{Refusal, RuleId};
@@ -11,6 +11,12 @@ use crate::pod::{Container, Pod};
 
 /// Maximum length of the annotation with the applied rules in bytes.
 const MAX_APPLIED: usize = 4 * 1024;
+/// Start of the variables of the plugins for TCPX and TCPXO, which nothing else reads.
+const OF_TCPX: [&str; 2] = ["NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_"];
+/// Start of the variables that NCCL reads only if it uses RDMA.
+const OF_RDMA: [&str; 2] = ["NCCL_IB_", "NCCL_NET_GDR_"];
+/// Field of variables.
+const VARIABLES: &str = "spec.containers[].env";
 /// Default port of NCCL's RAS.
 const RAS_PORT: u16 = 28028;
 
@@ -40,7 +46,11 @@ impl TransportRecord {
         let address = pod.status().and_then(|status| status.get("podIP"));
         let adapter = main().find_map(adapter);
         let refused = refused_profile(pod).filter(|_| adapter.is_none());
-        let requested = adapter.or_else(|| profile(pod)).or_else(|| refused_request(pod, refused?));
+        let of_tcpx = || main().flat_map(Container::env_names).find(|name| starts_with_any(name, &OF_TCPX));
+        let requested = adapter
+            .or_else(|| profile(pod, || main().any(sets_network)))
+            .or_else(|| refused_request(pod, refused?))
+            .or_else(|| of_tcpx().map(|name| (VARIABLES, truncate(name, 253))));
         Self {
             address: address.and_then(as_name),
             uses_host_network: pod.host_network(),
@@ -60,12 +70,28 @@ fn adapter(container: Container<'_>) -> Option<(&'static str, Box<str>)> {
     Some(("spec.containers[].resources.limits", truncate(name, 253)))
 }
 
-/// Returns the RDMA profile that the webhook applied. The transport of a profile that is not built in is not known here.
-fn profile(pod: Pod<'_>) -> Option<(&'static str, Box<str>)> {
+/// Returns the RDMA profile that the webhook applied. The transport of a profile of the configuration is not known here: it has RDMA
+/// if it has the name of an example with RDMA, or if the pod `sets_network`, as with a copy of a profile under another name.
+fn profile(pod: Pod<'_>, sets_network: impl Fn() -> bool) -> Option<(&'static str, Box<str>)> {
     let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED)?;
     let name = applied.split(',').find_map(|rule| rule.strip_prefix("fabric="))?;
-    let is_rdma = builtin_profiles().find(name)?.profile.is_rdma();
+    let is_example = || EXAMPLES_FOR_MACHINES.iter().any(|(example, _)| *example == name);
+    let is_rdma = match builtin_profiles().find(name) {
+        Some(entry) => entry.profile.is_rdma(),
+        None => is_example() || sets_network(),
+    };
     is_rdma.then(|| ("metadata.annotations[trainmesh.dev/applied]", truncate(applied, 253)))
+}
+
+/// Returns true if a variable of `container` selects another network than TCP, or configures one.
+fn sets_network(container: Container<'_>) -> bool {
+    let selects = |network: &str| !network.is_empty() && !network.eq_ignore_ascii_case("Socket");
+    container.env("NCCL_NET").is_some_and(selects)
+        || container.env_names().any(|name| name != "NCCL_IB_DISABLE" && starts_with_any(name, &OF_RDMA))
+}
+
+fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the reason for which the webhook refused a profile, unless the pod's own label selects one without RDMA. The profile of

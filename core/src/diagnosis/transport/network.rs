@@ -64,12 +64,18 @@ fn check_mixed<'a>(logs: &JobLogs<'a>, found: &mut Vec<Diagnosis>) {
     found.push(logs.diagnosis(DiagnosisCode::NetworksDiffer, Recovery::NetworkStays, &message).with_evidence(evidence));
 }
 
+/// Networks of the plugins for TCPX and TCPXO, which are not RDMA: how their connections are logged was not observed.
+const NOT_RDMA: [&str; 2] = ["FasTrak", "GPUDirectTCPX"];
+
 /// Reports ranks whose adapters copy through the memory of the host.
 fn check_direct(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let is_indirect = |rank: &PodLog<'_>| {
         let connected = || rank.log.networks.iter().filter(|network| network.is_connected);
         let over_rdma = connected().next().is_some() && rank.tcp().is_none();
-        over_rdma && rank.pod.transport.requested.is_some() && !connected().any(|network| network.is_direct)
+        let is_other = |network: &NetworkRecord| NOT_RDMA.iter().any(|name| network.name.starts_with(name));
+        over_rdma
+            && rank.pod.transport.requested.is_some()
+            && !connected().any(|network| network.is_direct || is_other(network))
     };
     let affected: Vec<PodLog<'_>> = logs.ranks().filter(is_indirect).collect();
     if affected.is_empty() {
