@@ -6,8 +6,9 @@ use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
+use crate::json;
 use crate::keys;
-use crate::pod::Injection;
+use crate::pod::{Container, ContainerKind, Injection};
 use crate::rule::{Reason, RuleOutcome, Verdict};
 use crate::scope;
 
@@ -26,6 +27,16 @@ const FIX_FOR_QUEUES: &str =
     "nothing, if each flavor of the ClusterQueue has the node label; else select the type in the pod template";
 /// How to fix a label or annotation whose value the rule does not accept.
 const FIX_VALUE: &str = "correct the value of the label or annotation, or remove it; docs/rules.md lists the reasons";
+/// Group and kind of the workloads whose operator deletes the pods of the ranks when their launcher has completed.
+const MPI: (&str, &str) = ("kubeflow.org", "MPIJob");
+/// Containers of GPUDirect-TCPX and -TCPXO, by name or by a part of the image, which serve the main container until they are terminated
+/// (GoogleCloudPlatform/container-engine-accelerators, `gpudirect-tcpx` and `gpudirect-tcpxo`).
+const DAEMONS: [&str; 2] = ["tcpx-daemon", "tcpxo-daemon"];
+const DAEMON_IMAGE: &str = "tcpgpudmarxd";
+/// Word in commands that terminate a daemon.
+const KILL: &str = "kill";
+/// How to fix a daemon that is a regular container.
+const FIX_FOR_DAEMONS: &str = "move it to initContainers, with restartPolicy: Always: Kubernetes then terminates it";
 /// Endpoint of the proxy that terminates it.
 const QUIT: &str = "quitquitquit";
 
@@ -82,7 +93,7 @@ fn is_wrong_value(reason: Reason) -> bool {
     )
 }
 
-/// FP050: the controller cannot terminate a sidecar, so that the pod does not complete.
+/// FP050: the controller cannot terminate a sidecar, or takes it for a main container, so that the pod does not complete.
 pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let rules = context.input.rules.iter().filter(|rule| rule.reason == Reason::SidecarNotTerminated);
     for note in rules.flat_map(|rule| &rule.notes) {
@@ -93,16 +104,42 @@ pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut Findin
             Some(fix) => findings.push_with_fix(Severity::Warning, field, message, fix),
         }
     }
+    report_daemons(context, findings);
+}
+
+/// Reports daemons of a plugin that run as regular containers, and that nothing in the pod terminates. The controller takes them for main
+/// containers.
+fn report_daemons(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, member, .. } = *context.input;
+    let is_deleted =
+        member.is_some_and(|member| member.kind.group == RAY || (member.kind.group, member.kind.kind) == MPI);
+    let terminates = || pod.containers().any(|container| container.command_line().any(|text| text.contains(KILL)));
+    if !may_complete(context) || is_deleted || terminates() {
+        return;
+    }
+    let is_daemon = |container: &Container<'_>| {
+        let has_image = || json::text(container.raw(), "image").is_some_and(|image| image.contains(DAEMON_IMAGE));
+        container.kind == ContainerKind::App && (DAEMONS.contains(&container.name()) || has_image())
+    };
+    for daemon in pod.containers().filter(is_daemon) {
+        let message =
+            format!("the pod may never complete: {} is a regular container, which keeps running", daemon.name());
+        findings.push_with_fix(Severity::Warning, daemon.pointer(), message, FIX_FOR_DAEMONS);
+    }
+}
+
+/// Returns true if Kubernetes does not restart the containers of the pod after they have succeeded.
+fn may_complete(context: &CheckContext<'_>) -> bool {
+    let restart_policy = context.spec("restartPolicy").and_then(Value::as_str);
+    matches!(restart_policy, Some("Never" | "OnFailure"))
 }
 
 /// FP061: the pod opts out, so that nothing terminates its proxy.
 pub(super) fn opted_out(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { pod, member, injection, rules, .. } = *context.input;
     let opts_out = rules.iter().any(|rule| rule.reason == Reason::PodOptedOut);
-    let restart_policy = context.spec("restartPolicy").and_then(Value::as_str);
     // The operator of Ray deletes the pods of its clusters, whatever they run.
-    let may_complete =
-        matches!(restart_policy, Some("Never" | "OnFailure")) && member.is_none_or(|member| member.kind.group != RAY);
+    let may_complete = may_complete(context) && member.is_none_or(|member| member.kind.group != RAY);
     let terminates_proxy =
         || pod.containers().any(|container| container.command_line().any(|text| text.contains(QUIT)));
     if !opts_out

@@ -171,6 +171,13 @@ fn fp061_pods_that_opt_out(#[case] scenario: Scenario, #[case] expected: Option<
     check("FP061", scenario, expected);
 }
 
+const DAEMON: &str = "the pod may never complete: tcpxo-daemon is a regular container, which keeps running";
+
+/// Returns a pod with a second container.
+fn with_daemon(container: &str) -> Scenario {
+    completing("", &format!("restartPolicy: Never, containers: [{{name: train}}, {{{container}}}]"))
+}
+
 #[rstest]
 #[case::keeps_running(
     with_running_sidecar(labeled("app: a")),
@@ -178,6 +185,34 @@ fn fp061_pods_that_opt_out(#[case] scenario: Scenario, #[case] expected: Option<
 )]
 #[case::terminated(
     labeled("app: a").decided(RuleId::TerminationManaged, Verdict::Applied, Reason::HelpersManaged, "a"),
+    None
+)]
+#[case::daemon(with_daemon("name: tcpxo-daemon"), Some(DAEMON))]
+#[case::daemon_by_its_image(
+    with_daemon("name: rxdm, image: 'us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpx/tcpgpudmarxd-dev:v2'"),
+    Some("the pod may never complete: rxdm is a regular container, which keeps running")
+)]
+#[case::daemon_that_is_terminated(
+    with_daemon("name: tcpx-daemon, args: ['while [ ! -e /share/done ]; do sleep 10; done; pkill -e tcpgpudmarxd']"),
+    None
+)]
+#[case::native_daemon(
+    completing(
+        "",
+        "restartPolicy: Never, containers: [{name: train}], initContainers: [{name: tcpxo-daemon, restartPolicy: Always}]"
+    ),
+    None
+)]
+#[case::daemon_of_a_pod_that_never_completes(
+    completing("", "restartPolicy: Always, containers: [{name: train}, {name: tcpxo-daemon}]"),
+    None
+)]
+#[case::daemon_of_a_worker(
+    pod(
+        "{metadata: {labels: {training.kubeflow.org/job-name: a, training.kubeflow.org/operator-name: mpi-operator, \
+         training.kubeflow.org/replica-type: worker}, ownerReferences: [{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, name: a, \
+         uid: a, controller: true}]}, spec: {restartPolicy: Never, containers: [{name: train}, {name: tcpxo-daemon}]}}"
+    ),
     None
 )]
 fn fp050_running_sidecars(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
