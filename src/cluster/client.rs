@@ -15,6 +15,7 @@ use kube::{Client, Config};
 use thiserror::Error;
 
 use super::context::ContextEntries;
+use super::failure::entry_problem;
 
 pub(super) use problem::{client_problem, credential_problem, unusable_context};
 use problem::{no_cluster, unusable, unusable_entry, unusable_file};
@@ -90,7 +91,10 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     }
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
-    Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
+    Client::try_from(config).map_err(|source| match entry_problem(&source, &entries) {
+        Some(problem) => ConnectError::Entry(unusable_entry(&problem, kubeconfig, &entries)),
+        None => ConnectError::Client(Box::new(source)),
+    })
 }
 
 /// Returns the address of the apiserver for people, without the user and password that a URL may contain.

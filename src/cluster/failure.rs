@@ -107,11 +107,16 @@ pub fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
 
 /// Describes why no request could be sent.
 fn configuration_problem(chain: &[&(dyn Error + 'static)], entries: &ContextEntries) -> Option<String> {
-    let problem = chain.iter().find_map(|cause| match (auth_error(*cause), kube_error(*cause)) {
+    let problem = chain.iter().find_map(|cause| entry_problem(*cause, entries))?;
+    Some(unusable_context(entries.context(), &problem))
+}
+
+/// Describes a problem of `entries` that prevents the creation of a client; `None` if `error` has another cause.
+pub(super) fn entry_problem(error: &(dyn Error + 'static), entries: &ContextEntries) -> Option<String> {
+    match (auth_error(error), kube_error(error)) {
         (Some(error), _) => Some(plugin::problem(error, entries).unwrap_or_else(|| credential_problem(error, entries))),
         (None, error) => client_problem(error?, entries),
-    })?;
-    Some(unusable_context(entries.context(), &problem))
+    }
 }
 
 /// Returns the error of the credentials.

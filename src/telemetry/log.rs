@@ -21,6 +21,9 @@ use trainmesh_core::printable::Printable;
 /// Target of the event with the bound addresses. It is logged at every level, because scripts wait for it.
 pub const LISTENING: &str = "trainmesh::listening";
 
+/// Target of the client's errors about requests. They name neither the request nor its purpose, and trainmesh logs each failure with both.
+const REQUESTS: &str = "kube_client::client::builder";
+
 /// Format of log events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
@@ -53,10 +56,13 @@ impl FromStr for LogLevels {
     type Err = LogLevelError;
 
     /// Parses a level or a list of targets. A single level applies to trainmesh, while libraries log warnings and
-    /// errors only; `info,kube=debug` sets the level of each target.
+    /// errors only, without those about requests, which trainmesh logs itself; `info,kube=debug` sets the level of each target.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let targets = match parse_level(text) {
-            Ok(level) => Targets::new().with_default(LevelFilter::WARN.min(level)).with_target("trainmesh", level),
+            Ok(level) => Targets::new()
+                .with_default(LevelFilter::WARN.min(level))
+                .with_target(REQUESTS, LevelFilter::OFF)
+                .with_target("trainmesh", level),
             Err(_) => text.split(',').try_fold(Targets::new(), add_directive)?,
         };
         Ok(Self(targets.with_target(LISTENING, LevelFilter::INFO)))
@@ -132,6 +138,9 @@ mod tests {
     #[case::trainmesh_not_below_the_level("debug", "trainmesh::webhook", Level::TRACE, false)]
     #[case::libraries_warn("debug", "hyper", Level::INFO, false)]
     #[case::libraries_at_error("error", "hyper", Level::WARN, false)]
+    #[case::requests_are_logged_once("debug", REQUESTS, Level::ERROR, false)]
+    #[case::requests_by_target("info,kube_client=error", REQUESTS, Level::ERROR, true)]
+    #[case::other_errors_of_the_client("info", "kube_client::client", Level::ERROR, true)]
     #[case::by_target("warn,kube=debug", "kube::client", Level::DEBUG, true)]
     #[case::other_targets("warn,kube=debug", "trainmesh", Level::INFO, false)]
     #[case::targets_only("kube=debug", "trainmesh", Level::ERROR, false)]
