@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     arguments.input.require_profile(&configuration)?;
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned())
-        .with_installation(Installation::default().with_excluded(excluded));
+        .with_installation(of_values.add_to(Installation::default()));
     let stderr = &mut stderr(ColorChoice::Auto);
     let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
@@ -171,7 +171,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     lint_report.skipped.print(arguments.verbose, stderr);
     if lint_report.pods == 0 && lint_report.errors.is_empty() {
-        print_note(stderr, format_args!("no document in the input creates pods"));
+        print_note(stderr, format_args!("no document in the input contains a pod template"));
     }
     Ok(lint_report.status(arguments.fail_on))
 }

@@ -34,6 +34,8 @@ const TRAIN_JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJ
                          spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}, CHANGES}\n";
 const OVERRIDES: &str =
     "podTemplateOverrides: [{targetJobs: [{name: node}], metadata: {labels: {trainmesh.dev/inject: disabled}}}]";
+const ARGO_RESOURCE: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a}\nspec:\n  templates:\n  - name: a\n    resource:\n      \
+                             action: create\n      manifest: |\n        apiVersion: batch/v1\n        kind: Job\n        metadata: {name: '{{workflow.name}}'}\n";
 const WORKFLOW: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  templates:\n  - name: train\n    \
                         container: {image: i, resources: {limits: {nvidia.com/gpu: 8}}}\n";
 
@@ -406,6 +408,15 @@ fn train_job(changes: &str) -> String {
     "preview -f - --fail-on unknown", WORKFLOW, 1, &[],
     "argoproj.io/v1alpha1 Workflow is not supported: spec.templates[0].container requests nvidia.com/gpu outside a pod template, so \
      that its pods are not shown"
+)]
+#[case::manifest_in_a_text(
+    "preview -f - --fail-on unknown", ARGO_RESOURCE, 1, &[],
+    "note: stdin:1: argoproj.io/v1alpha1 Workflow is not supported: spec.templates[0].resource.manifest is the manifest of a Job, whose pods are \
+     not shown\nfailed: unknown: "
+)]
+#[case::manifest_of_no_pods(
+    "preview -f - --fail-on unknown", &ARGO_RESOURCE.replace("kind: Job", "kind: ConfigMap"), 0, &[],
+    "note: no document in the input contains a pod template\n"
 )]
 #[case::no_template(
     "preview -v -f - --fail-on unknown", &WORKFLOW.replace("nvidia.com/gpu", "cpu"), 0, &[],

@@ -1,10 +1,11 @@
-//! Requests for accelerators outside pod templates: an operator that is not known creates pods from them.
+//! Requests for accelerators outside pod templates, and manifests of pods in texts: an operator that is not known creates pods from them.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::pod::is_accelerator;
+use crate::workload::KINDS;
 
 /// A request for an accelerator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,15 @@ pub(super) struct Request<'manifest> {
     pub(super) resource: &'manifest str,
 }
 
+/// A manifest of pods in a text of another object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct EmbeddedWorkload {
+    /// Path of the text, as `kubectl explain` writes it.
+    pub(super) path: String,
+    /// Kind of the workload.
+    pub(super) kind: &'static str,
+}
+
 /// Short name of the accelerators in the resources of `DynamoGraphDeployment`
 /// (ai-dynamo/dynamo, `deploy/operator/api/v1alpha1`).
 const SHORT_NAME: &str = "gpu";
@@ -23,21 +33,47 @@ const MAX_DEPTH: usize = 20;
 
 /// Returns the first request for an accelerator in the spec of `object`.
 pub(super) fn outside_templates(object: &Value) -> Option<Request<'_>> {
-    find(object.get("spec")?, &mut "spec".to_owned(), 0)
+    let (path, resource) = find(object.get("spec")?, &mut "spec".to_owned(), 0, requested)?;
+    Some(Request { path, resource })
 }
 
-fn find<'manifest>(value: &'manifest Value, path: &mut String, depth: usize) -> Option<Request<'manifest>> {
+/// Returns the first manifest of a workload in the spec of `object`, a Workflow of Argo: the field `resource.manifest`
+/// (argoproj/argo-workflows, `pkg/apis/workflow/v1alpha1`).
+pub(super) fn embedded_workload(object: &Value) -> Option<EmbeddedWorkload> {
+    let kind = |value: &Value| value.get("resource")?.get("manifest")?.as_str().and_then(workload_kind);
+    let (path, kind) = find(object.get("spec")?, &mut "spec".to_owned(), 0, kind)?;
+    Some(EmbeddedWorkload { path: format!("{path}.resource.manifest"), kind })
+}
+
+/// Returns the first kind of a workload that `text` names. It is not parsed, because it may be a template.
+fn workload_kind(text: &str) -> Option<&'static str> {
+    let quotes = ['"', '\''];
+    text.split(['\n', ',', '{', '}']).find_map(|field| {
+        let (key, value) = field.split_once(':')?;
+        let value = value.trim().trim_matches(quotes);
+        let is_kind = key.trim().trim_matches(quotes) == "kind";
+        KINDS.iter().map(|workload| workload.kind).find(|kind| is_kind && *kind == value)
+    })
+}
+
+/// Returns the first result of `read` for a value in `value`, whose path is `path`, and the path of that value.
+fn find<'manifest, T>(
+    value: &'manifest Value,
+    path: &mut String,
+    depth: usize,
+    read: impl Fn(&'manifest Value) -> Option<T> + Copy,
+) -> Option<(String, T)> {
     if depth == MAX_DEPTH {
         return None;
     }
-    if let Some(resource) = value.get("resources").and_then(requested) {
-        return Some(Request { path: path.clone(), resource });
+    if let Some(found) = read(value) {
+        return Some((path.clone(), found));
     }
     let length = path.len();
     let mut visit = |step: std::fmt::Arguments<'_>, item: &'manifest Value| {
         // Writing to a string cannot fail.
         let _ = path.write_fmt(step);
-        let found = find(item, path, depth + 1);
+        let found = find(item, path, depth + 1, read);
         path.truncate(length);
         found
     };
@@ -50,8 +86,9 @@ fn find<'manifest>(value: &'manifest Value, path: &mut String, depth: usize) -> 
     }
 }
 
-/// Returns the accelerator that `resources` request.
-fn requested(resources: &Value) -> Option<&str> {
+/// Returns the accelerator that the resources of `value` request.
+fn requested(value: &Value) -> Option<&str> {
+    let resources = value.get("resources")?;
     let lists = ["limits", "requests"].into_iter().filter_map(|list| resources.get(list)?.as_object());
     let mut names = lists.flatten().filter(|(_, quantity)| !is_zero(quantity)).map(|(name, _)| name.as_str());
     names.find(|name| is_accelerator(name) || *name == SHORT_NAME)
@@ -87,5 +124,20 @@ mod tests {
     fn requests_have_their_path(#[case] object: Value, #[case] expected: Option<(&str, &str)>) {
         let found = outside_templates(&object);
         assert_eq!(found.as_ref().map(|request| (request.path.as_str(), request.resource)), expected);
+    }
+
+    #[rstest]
+    #[case::block("apiVersion: batch/v1\nkind: Job\nspec: {completions: {{inputs.parameters.n}}}\n", Some("Job"))]
+    #[case::quoted("kind: 'PyTorchJob'\n", Some("PyTorchJob"))]
+    #[case::json(r#"{"apiVersion":"v1","kind":"Pod","spec":{}}"#, Some("Pod"))]
+    #[case::second_document("kind: ConfigMap\n---\nkind: JobSet", Some("JobSet"))]
+    #[case::no_pods("apiVersion: v1\nkind: ConfigMap\ndata: {text: a Job}\n", None)]
+    #[case::another_field("apiVersion: v1\nkind: ConfigMap\ndata: {mykind: Job}\n", None)]
+    fn manifests_in_texts_have_their_path(#[case] manifest: &str, #[case] expected: Option<&str>) {
+        let object =
+            json!({"spec": {"templates": [{"container": {"image": "i"}}, {"resource": {"manifest": manifest}}]}});
+        let found = embedded_workload(&object);
+        let expected = expected.map(|kind| ("spec.templates[1].resource.manifest", kind));
+        assert_eq!(found.as_ref().map(|found| (found.path.as_str(), found.kind)), expected);
     }
 }

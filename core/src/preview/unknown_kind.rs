@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::gangs::Gangs;
 use super::operator_fields::require_types;
-use super::requests::{self, Request};
+use super::requests::{self, EmbeddedWorkload, Request};
 use super::walk::has_pod_template;
 use super::{
     CONTEXT_KINDS, DocumentPreview, Preview, namespace, namespace_metadata, namespace_of, omitted, placeholders,
@@ -14,10 +14,12 @@ use crate::gang::object::GroupApi;
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
 
+/// API group of Argo.
+const ARGO: &str = "argoproj.io";
 /// Kinds of Argo CD and Flux whose controllers render the manifests of pods: API group and kind.
 const RENDERED: [(&str, &str); 4] = [
-    ("argoproj.io", "Application"),
-    ("argoproj.io", "ApplicationSet"),
+    (ARGO, "Application"),
+    (ARGO, "ApplicationSet"),
     ("helm.toolkit.fluxcd.io", "HelmRelease"),
     ("kustomize.toolkit.fluxcd.io", "Kustomization"),
 ];
@@ -81,6 +83,13 @@ impl Preview {
         if let Some(Request { path, resource }) = requests::outside_templates(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!(
                 "{name} is not supported: {path} requests {resource} outside a pod template, so that its pods are not shown"
+            )));
+        }
+        if let Some(EmbeddedWorkload { path, kind }) =
+            requests::embedded_workload(&document.value).filter(|_| group == ARGO)
+        {
+            return Ok(DocumentPreview::Unsupported(format!(
+                "{name} is not supported: {path} is the manifest of a {kind}, whose pods are not shown"
             )));
         }
         if RENDERED.contains(&(group, kind)) {

@@ -238,8 +238,8 @@ impl Shown {
         if let Some(note) = placeholder_note(&self.errors) {
             print_note(stderr, format_args!("{note}"));
         }
-        if self.summary.pods == 0 && self.errors.is_empty() {
-            print_note(stderr, format_args!("no document in the input creates pods"));
+        if self.summary.pods == 0 && self.summary.unsupported == 0 && self.errors.is_empty() {
+            print_note(stderr, format_args!("no document in the input contains a pod template"));
         }
     }
 }
