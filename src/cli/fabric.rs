@@ -45,7 +45,8 @@ Examples:
 
 Exit codes:
   0  success; render: also if the profile does not apply to the pod
-  1  render: the profile is refused, or falls back to TCP; sources: a file has changed or is missing
+  1  render: the profile is refused or falls back to TCP; sources: a file has
+     changed or is missing
   2  an error")]
 pub(super) struct Arguments {
     #[command(subcommand)]
