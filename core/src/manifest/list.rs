@@ -12,8 +12,19 @@ use super::braces::BraceScanner;
 pub(super) const YAML_HEADER: &[u8] = b"apiVersion: v1\nitems:\n";
 /// Start of an item in YAML.
 const YAML_ITEM: u8 = b'-';
-/// Start of the field after the items in YAML.
-const YAML_KIND: &[u8] = b"kind:";
+const YAML_ITEM_TEXT: &[u8] = &[YAML_ITEM];
+/// Line that ends a document in YAML.
+const YAML_END: &[u8] = b"...";
+/// Starts of the fields after the items in YAML.
+const YAML_FIELDS: [&[u8]; 2] = [b"kind:", b"metadata:"];
+/// Start of a document in YAML, as kubectl writes it.
+const YAML_DOCUMENT: &[u8] = b"apiVersion:";
+/// The same, after another line.
+const DOCUMENT_LINE: &[u8] = b"\napiVersion:";
+/// Length of the start of a line in YAML that is compared: that of the longest text.
+pub(super) const LINE_START: usize = YAML_DOCUMENT.len();
+/// Fields with which kubectl starts an object. Items that start with others may inherit their type from a field after them.
+const TYPE_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 /// Maximum length of the fields before the items of a JSON list: type, resource version and continue token.
 pub(super) const MAX_HEADER: usize = 4 << 10;
 /// Name of the field with the items.
@@ -49,12 +60,15 @@ pub(super) enum Next {
     Incomplete,
     /// The list contains something else.
     Invalid,
+    /// The line that starts here belongs to no item, and is no field of the list.
+    Unexpected(usize),
 }
 
 impl List {
     /// Recognizes a list in YAML, and returns the length of its header.
     pub(super) fn yaml(text: &[u8]) -> Option<(Self, usize)> {
-        let is_list = text.strip_prefix(YAML_HEADER)?.first() == Some(&YAML_ITEM);
+        let first = text.strip_prefix(YAML_HEADER)?.strip_prefix(&[YAML_ITEM])?.trim_ascii_start();
+        let is_list = field_name(first).is_none_or(|name| TYPE_FIELDS.contains(&name));
         is_list.then_some((Self { syntax: Syntax::Yaml, index: 0, inherited: None }, YAML_HEADER.len()))
     }
 
@@ -67,13 +81,19 @@ impl List {
         let (_, _) = tokens.next().filter(|(_, byte)| **byte == b':')?;
         let (bracket, _) = tokens.next().filter(|(_, byte)| **byte == b'[')?;
         // An empty list is a document.
-        tokens.next().filter(|(_, byte)| **byte == b'{')?;
+        let (brace, _) = tokens.next().filter(|(_, byte)| **byte == b'{')?;
         // The field belongs to the list itself if its other fields and this one are a complete object.
         let fields = [&head[..at], b"\"items\":null}"].concat();
         let Ok(Value::Object(fields)) = serde_json::from_slice(&fields) else { return None };
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
         let inherited = match (text("apiVersion"), text("kind")) {
-            (Some(_), None) => None,
+            // The kind may follow the items, which inherit it unless they have their own.
+            (Some(_), None) => {
+                let item = rest[brace + 1..].trim_ascii_start();
+                let has_type = |name: &&str| item.starts_with(format!("\"{name}\"").as_bytes());
+                TYPE_FIELDS.iter().find(|name| has_type(name))?;
+                None
+            }
             (Some(version), Some(kind)) => {
                 let kind = kind.strip_suffix("List")?;
                 (!kind.is_empty()).then(|| (version.to_owned(), kind.to_owned()))
@@ -92,19 +112,64 @@ impl List {
     }
 }
 
-/// Lines of an item are indented, or empty. The kind of the list follows the last item, so that text which ends before it is
-/// truncated.
+/// Lines of an item are indented, empty, or comments. The kind of the list follows the last item, so that text which ends before
+/// it is truncated.
 fn next_yaml(text: &[u8]) -> Next {
     match text.first() {
         Some(&YAML_ITEM) => {}
-        Some(_) if !YAML_KIND.starts_with(text.trim_ascii_end()) => return Next::End(0),
-        Some(_) | None => return Next::Incomplete,
+        _ => return end_of_item(text, Next::End(0), 0),
     }
-    let is_end = |at: &usize| text.get(at + 1).is_some_and(|byte| !matches!(byte, b' ' | b'\n' | b'\r'));
+    let is_end = |at: &usize| text.get(at + 1).is_some_and(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'#'));
     match memchr::memchr_iter(b'\n', text).find(is_end) {
-        Some(line_break) => Next::Item { start: 0, end: line_break + 1 },
+        Some(line_break) => {
+            let end = line_break + 1;
+            end_of_item(&text[end..], Next::Item { start: 0, end }, end)
+        }
         None => Next::Incomplete,
     }
+}
+
+/// Returns `next` if `rest`, which starts at `at`, continues the list.
+fn end_of_item(rest: &[u8], next: Next, at: usize) -> Next {
+    let mut starts = YAML_FIELDS.into_iter().chain([YAML_ITEM_TEXT]);
+    if starts.clone().any(|start| rest.starts_with(start)) {
+        next
+    } else if starts.any(|start| start.starts_with(rest.trim_ascii_end())) {
+        Next::Incomplete
+    } else {
+        Next::Unexpected(at)
+    }
+}
+
+/// Returns true if a line in YAML starts an item, a field of the list, or a document.
+pub(super) fn continues_list(line: &[u8]) -> bool {
+    let starts = YAML_FIELDS.into_iter().chain([YAML_ITEM_TEXT, YAML_DOCUMENT]);
+    starts.into_iter().any(|start| line.starts_with(start))
+}
+
+/// Returns true if a text starts with a document.
+pub(super) fn starts_document(text: &[u8]) -> bool {
+    text.starts_with(YAML_DOCUMENT)
+}
+
+/// Returns the start of the document that follows the first one in `text` without a separator, if both start as kubectl writes them.
+/// No line within an object starts like that.
+pub(super) fn next_document(text: &[u8]) -> Option<usize> {
+    let line = memchr::memmem::find(text.strip_prefix(YAML_DOCUMENT)?, DOCUMENT_LINE)?;
+    Some(YAML_DOCUMENT.len() + line + 1)
+}
+
+/// Returns true if a line may follow the items of a list in YAML: a field, the indented lines of one, or a comment.
+pub(super) fn is_tail_line(line: &[u8]) -> bool {
+    let is_field = || YAML_FIELDS.iter().any(|field| line.starts_with(field));
+    matches!(line.first(), None | Some(b' ' | b'#' | b'\r')) || is_field() || line.trim_ascii_end() == YAML_END
+}
+
+/// Returns the name of the field with which a text in YAML starts, unless it is quoted.
+fn field_name(text: &[u8]) -> Option<&str> {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+    let name = str::from_utf8(&text[..end]).ok()?;
+    (text[end] == b':' && !name.is_empty()).then_some(name)
 }
 
 fn next_json(text: &[u8]) -> Next {

@@ -11,7 +11,9 @@ use memchr::memchr;
 use super::MAX_DOCUMENT;
 use super::braces::BraceScanner;
 use super::encoding::HEAD_LENGTH;
-use super::list::{List, MAX_HEADER, Next, Syntax};
+use super::list::{
+    LINE_START, List, MAX_HEADER, Next, Syntax, continues_list, is_tail_line, next_document, starts_document,
+};
 use super::window::{SEPARATOR, Window};
 use crate::yaml::SPLIT_ADVICE;
 
@@ -63,6 +65,11 @@ pub(super) enum SplitError {
     /// The text ends within a list.
     #[error("the list is incomplete: the file is truncated")]
     TruncatedItem,
+    /// A line at the start of which no item and no field of a list is, such as the output of another command.
+    #[error(
+        "unexpected text at the start of the line: the lines of a list are indented, and `---` separates documents"
+    )]
+    UnexpectedLine,
 }
 
 impl<R: Read> Splitter<R> {
@@ -96,6 +103,7 @@ impl<R: Read> Splitter<R> {
             if self.list.is_some() {
                 match self.find_item()? {
                     Some(Ok((start, end))) => return Ok(Some(self.take_item(start, end))),
+                    Some(Err(SplitError::UnexpectedLine)) => return self.skip_lines_of_list().map(Some),
                     Some(Err(error)) => {
                         // The end of the item is not known.
                         self.list = None;
@@ -162,10 +170,14 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// Returns the remaining section as one document.
+    /// Returns the remaining section as one document. In a dump, another one may follow without a separator.
     fn section(&mut self) -> io::Result<RawDocument<'_>> {
         loop {
-            let length = self.window.text().len();
+            let text = self.window.text();
+            let length = text.len();
+            if let Some(end) = next_document(text).filter(|end| self.splits_lists && *end <= MAX_DOCUMENT) {
+                return Ok(self.take_document(end, false));
+            }
             if length > MAX_DOCUMENT {
                 return self.skip_section(SplitError::TooLarge);
             }
@@ -249,8 +261,16 @@ impl<R: Read> Splitter<R> {
                 Next::Item { start, end } if end - start <= MAX_DOCUMENT => return Ok(Some(Ok((start, end)))),
                 Next::End(start) => {
                     let syntax = list.syntax;
-                    self.end_list(syntax, start)?;
+                    self.window.consume(start);
+                    if syntax == Syntax::Yaml {
+                        return self.end_yaml_list();
+                    }
+                    self.end_json_list()?;
                     return Ok(None);
+                }
+                Next::Unexpected(start) => {
+                    self.window.consume(start);
+                    return Ok(Some(Err(SplitError::UnexpectedLine)));
                 }
                 Next::Incomplete if !is_complete && text.len() <= MAX_DOCUMENT => self.window.fill()?,
                 Next::Item { .. } => return Ok(Some(Err(SplitError::TooLarge))),
@@ -274,15 +294,66 @@ impl<R: Read> Splitter<R> {
         RawDocument { document, line, text, item }
     }
 
-    /// Consumes the fields after the items, which start at `start`.
-    fn end_list(&mut self, syntax: Syntax, start: usize) -> io::Result<()> {
+    /// Consumes the fields after the items of a list in YAML. Another document may follow them without a separator, as after
+    /// `kubectl get >> FILE`. Returns an error at a line that belongs to neither.
+    fn end_yaml_list(&mut self) -> io::Result<Option<Result<(usize, usize), SplitError>>> {
+        self.skip_lines(|line| !is_tail_line(line))?;
+        let text = self.window.text();
+        if !text.is_empty() && !starts_document(text) {
+            return Ok(Some(Err(SplitError::UnexpectedLine)));
+        }
         self.list = None;
         self.document += 1;
-        self.window.consume(start);
-        if syntax == Syntax::Yaml {
-            while self.window.discard()?.is_some() {}
-            return Ok(());
+        Ok(None)
+    }
+
+    /// Skips an unexpected line and those after it, up to the next item, field of the list or document, and returns them as an
+    /// invalid item.
+    fn skip_lines_of_list(&mut self) -> io::Result<RawDocument<'_>> {
+        let (document, line) = (self.document, self.window.line());
+        let text = self.window.text();
+        let error = if starts_document(text) { SplitError::TruncatedItem } else { SplitError::UnexpectedLine };
+        self.skip_lines(continues_list)?;
+        let text = self.window.text();
+        if text.is_empty() || starts_document(text) {
+            self.list = None;
+            self.document += 1;
         }
+        Ok(RawDocument { document, line, text: Err(error), item: None })
+    }
+
+    /// Consumes lines of the section up to one whose start `is_end` accepts.
+    fn skip_lines(&mut self, is_end: impl Fn(&[u8]) -> bool) -> io::Result<()> {
+        let mut is_start = true;
+        loop {
+            let (text, is_complete) = (self.window.text(), self.window.is_complete());
+            let line_break = memchr(b'\n', text);
+            let line = &text[..line_break.unwrap_or(text.len())];
+            let length = line.len();
+            if is_start && (line_break.is_some() || is_complete || length >= LINE_START) {
+                if is_end(line) {
+                    return Ok(());
+                }
+                is_start = false;
+            }
+            if line_break.is_some() {
+                self.window.consume(length + 1);
+                is_start = true;
+            } else if is_complete {
+                self.window.consume(length);
+                return Ok(());
+            } else {
+                // The start of a line is kept until it can be compared.
+                self.window.consume(if is_start { 0 } else { length });
+                self.window.fill()?;
+            }
+        }
+    }
+
+    /// Consumes the fields after the items of a list in JSON.
+    fn end_json_list(&mut self) -> io::Result<()> {
+        self.list = None;
+        self.document += 1;
         let mut braces = BraceScanner::within_object();
         let mut scanned = 0;
         loop {
