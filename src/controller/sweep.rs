@@ -251,10 +251,10 @@ impl Sweeper {
 
     /// Returns the sidecars that keep a pod, which is skipped because of `skip`, from completing.
     fn blocked(&self, facts: &PodFacts, skip: SkipReason, now: Timestamp) -> Option<String> {
-        use SkipReason::{Ambient, Ended, NativeProxy, NothingToEnd, ProxyNeverEnds};
+        use SkipReason::{Ambient, Ended, HostNetwork, NativeProxy, NothingToEnd, PayloadUnknown, ProxyNeverEnds};
 
         let is_done = matches!(skip, Ambient | Ended | NativeProxy | NothingToEnd | ProxyNeverEnds);
-        if is_done { self.describe_blocked(facts, now) } else { None }
+        if is_done || matches!(skip, HostNetwork | PayloadUnknown) { self.describe_blocked(facts, now) } else { None }
     }
 
     fn describe_blocked(&self, facts: &PodFacts, now: Timestamp) -> Option<String> {

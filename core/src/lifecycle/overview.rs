@@ -47,8 +47,24 @@ impl PodOverview {
     /// Determines the roles of the containers under these settings.
     #[must_use]
     pub fn new(facts: &PodFacts, settings: &Termination, catalog: &SidecarCatalog) -> Self {
-        let roles = Roles::new(facts, settings.proxy_container.as_str(), catalog);
-        let completion = completion(facts, &roles);
+        let proxy_container = settings.proxy_container.as_str();
+        let roles = Roles::new(facts, proxy_container, catalog);
+        let Some(unknown) = roles.unknown_main else { return Self::with_roles(facts, settings, &roles, None) };
+        // An annotation that does not match the pod names no main container: without it, all but the known sidecars are.
+        let mut facts = facts.clone();
+        facts.annotations.payload_containers = None;
+        let roles = Roles::new(&facts, proxy_container, catalog);
+        Self::with_roles(&facts, settings, &roles, Some(&BlockedReason::MainUnknown(unknown)))
+    }
+
+    /// `obstacle` prevents the termination of every sidecar.
+    fn with_roles(
+        facts: &PodFacts,
+        settings: &Termination,
+        roles: &Roles<'_>,
+        obstacle: Option<&BlockedReason>,
+    ) -> Self {
+        let completion = completion(facts, roles);
         let proxy = match roles.proxy {
             ProxyRole::Absent => ProxyOverview::Absent,
             ProxyRole::Native => ProxyOverview::Native { name: settings.proxy_container.as_str().into() },
@@ -65,7 +81,9 @@ impl PodOverview {
                 && !is_main(&container.name)
         });
         let running: Vec<&ContainerFacts> = running.collect();
-        let blocked = running.iter().filter_map(|container| Some((container, obstacle(container, &roles)?)));
+        let obstacle = obstacle.cloned().or_else(|| facts.host_network.then_some(BlockedReason::HostNetwork));
+        let reason = |container: &ContainerFacts| obstacle.clone().or_else(|| obstacle_of(container, roles));
+        let blocked = running.iter().filter_map(|container| Some((container, reason(container)?)));
         let blocked = blocked.map(|(container, reason)| BlockedSidecar { name: container.name.clone(), reason });
         Self {
             main: roles.main.iter().map(|container| container.name.clone()).collect(),
@@ -78,7 +96,7 @@ impl PodOverview {
 }
 
 /// Returns why the controller cannot terminate `container`, which is no main container.
-fn obstacle(container: &ContainerFacts, roles: &Roles<'_>) -> Option<BlockedReason> {
+fn obstacle_of(container: &ContainerFacts, roles: &Roles<'_>) -> Option<BlockedReason> {
     match roles.proxy {
         ProxyRole::Classic(proxy) if proxy.name == container.name => return None,
         ProxyRole::AlwaysRestarted(proxy) if proxy.name == container.name => {

@@ -136,7 +136,9 @@ fn obstacle(
     entry: &CatalogEntry,
 ) -> Option<BlockedReason> {
     let other = |text: &str| Some(BlockedReason::Other(text.to_owned()));
-    if container.rules.restarts_all_when_terminated {
+    if facts.host_network {
+        Some(BlockedReason::HostNetwork)
+    } else if container.rules.restarts_all_when_terminated {
         other("terminating it would restart all containers")
     } else if !container.can_complete() {
         other("the kubelet would restart it")

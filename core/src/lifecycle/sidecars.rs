@@ -42,16 +42,26 @@ pub struct BlockedSidecar {
 pub enum BlockedReason {
     /// Its method needs a port-forward, and the settings disable it.
     PortForwardDisabled,
+    /// The pod uses the host network, so that trainmesh leaves it alone.
+    HostNetwork,
+    /// `trainmesh.dev/payload-containers` is invalid, so that nothing is terminated; contains the reason.
+    MainUnknown(String),
     /// Another obstacle; contains the description.
     Other(String),
 }
 
 impl fmt::Display for BlockedReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::PortForwardDisabled => "its method needs a port-forward, and termination.portForward is false",
-            Self::Other(reason) => reason,
-        })
+        match self {
+            Self::PortForwardDisabled => {
+                formatter.write_str("its method needs a port-forward, and termination.portForward is false")
+            }
+            Self::HostNetwork => formatter.write_str("trainmesh leaves pods with hostNetwork alone"),
+            Self::MainUnknown(reason) => {
+                write!(formatter, "{} does not match the pod: {reason}", keys::PAYLOAD_CONTAINERS)
+            }
+            Self::Other(reason) => formatter.write_str(reason),
+        }
     }
 }
 
@@ -80,7 +90,7 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     if let Some(unknown) = roles.unknown_main {
         return PodSidecars::MainUnknown(unknown);
     }
-    if roles.sidecars.is_empty() && roles.findings.is_empty() {
+    if roles.sidecars.is_empty() && roles.blocked.is_empty() {
         return PodSidecars::None;
     }
     let completes = !roles.main.is_empty() && roles.main.iter().all(|container| container.can_complete());

@@ -25,7 +25,7 @@ pub(super) fn describe(
     for BlockedSidecar { name, reason } in blocked_sidecars {
         match reason {
             BlockedReason::PortForwardDisabled => to_forward.push(name),
-            BlockedReason::Other(reason) => {
+            reason => {
                 parts.push(format!("{name} is still running: {reason}: see docs/termination.md#sidecar-containers"));
             }
         }

@@ -64,6 +64,28 @@ async fn a_blocked_sidecar_runs_after_the_stabilization_window(
     assert_eq!(find(&pod, "2026-01-01T00:00:59.5Z").is_some(), expected);
 }
 
+/// Neither the host network nor an annotation that names no container hides a pod.
+#[rstest]
+#[case::host_network(json!({}), true, "istio-proxy is still running: trainmesh leaves pods with hostNetwork alone")]
+#[case::unknown_main_container(json!({"trainmesh.dev/payload-containers": "trian"}), false, "trainmesh.dev/payload-containers does not match the pod: trian")]
+#[tokio::test]
+async fn pods_that_are_left_alone_are_listed(
+    #[case] annotations: Value,
+    #[case] host_network: bool,
+    #[case] reason: &str,
+) {
+    let pod = json!({
+        "metadata": {"namespace": "team-a", "name": "a", "uid": "1", "annotations": annotations},
+        "spec": {"restartPolicy": "Never", "hostNetwork": host_network, "containers": [{"name": "istio-proxy"}, {"name": "train"}]},
+        "status": {"phase": "Running", "containerStatuses": [
+            {"name": "istio-proxy", "containerID": "c://1", "state": {"running": {}}},
+            {"name": "train", "containerID": "c://2", "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}},
+        ]},
+    });
+    let found = find(&pod, "2026-01-01T01:00:00Z").unwrap();
+    assert!(found.reason.contains(reason), "{}", found.reason);
+}
+
 /// A proxy that exits later does not make an old problem look new.
 #[tokio::test]
 async fn the_time_is_that_of_the_main_containers() {

@@ -71,13 +71,15 @@ fn pods(#[case] pod: Value, #[case] expected: &str, #[case] written: Value) {
 #[rstest]
 #[case::sidecar(with_sidecars("lgo"), APPLIED, managed(), "the pod has no container lgo: the entry has no effect")]
 #[case::main_container(with_main_containers("trian"), "skipped PayloadUnknown", json!({}), "the pod has no container trian: nothing")]
+#[case::only_an_unknown_sidecar(with_sidecars("daprd:daprd"), "skipped NoHelpers", json!({}), "the pod has no container daprd:daprd: the entry has no effect")]
 fn unknown_containers_are_reported(
     #[case] metadata: Value,
     #[case] expected: &str,
     #[case] written: Value,
     #[case] warning: &str,
 ) {
-    let pod = pod(metadata, &["train", "log", "daprd"]);
+    let sidecar = if expected == "skipped NoHelpers" { "agent" } else { "daprd" };
+    let pod = pod(metadata, &["train", "log", sidecar]);
     check(&without_mesh(), &pod, RuleId::TerminationManaged, expected, written, &[warning]);
 }
 
@@ -160,4 +162,12 @@ fn a_pod_that_is_already_managed_gets_the_warning() {
         json!({}),
         &["daprd keeps running"],
     );
+}
+
+/// The controller leaves the pod alone, so that it never completes.
+#[test]
+fn sidecars_on_the_host_network_cause_a_warning() {
+    let pod = with(pod(json!({}), &["train", "fluent-bit"]), "/spec", "hostNetwork", json!(true));
+    let warning = "fluent-bit is not terminated: trainmesh leaves pods with hostNetwork alone";
+    check(&without_mesh(), &pod, RuleId::TerminationManaged, "refused SidecarNotTerminated", json!({}), &[warning]);
 }

@@ -26,6 +26,14 @@ const FORWARD_FIX: &str = "\
 const BLOCKED_FIX: &str = "\
     trainmesh cannot terminate the container, for the reason in the evidence: make it a native sidecar (in \
     initContainers, with restartPolicy: Always), or add an entry for it to termination.helpers";
+/// Fix for pods with hostNetwork, which neither the controller nor `sweep` changes.
+const HOST_NETWORK_FIX: &str = "\
+    trainmesh leaves pods with hostNetwork alone: make the container a native sidecar in the pod template (in initContainers, with \
+    restartPolicy: Always), and delete this pod once its results are saved";
+/// Fix for pods whose annotation names containers that they do not have.
+const ANNOTATION_FIX: &str = "\
+    correct the annotation trainmesh.dev/payload-containers, which names main containers, in the pod template, and in this pod with \
+    kubectl annotate --overwrite: until then, trainmesh terminates nothing";
 /// Fix for pods of which the controller should have terminated the sidecar.
 const ENABLED_FIX: &str = "\
     the controller of trainmesh should have terminated it: check the events of the pod (ProxyEndFailed), and the \
@@ -59,6 +67,10 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         diagnosis.with_fix(EXCLUDED_FIX)
     } else if blocked().any(|sidecar| sidecar.reason == BlockedReason::PortForwardDisabled) {
         diagnosis.with_fix(FORWARD_FIX)
+    } else if blocked().any(|sidecar| sidecar.reason == BlockedReason::HostNetwork) {
+        diagnosis.with_fix(HOST_NETWORK_FIX)
+    } else if blocked().any(|sidecar| matches!(sidecar.reason, BlockedReason::MainUnknown(_))) {
+        diagnosis.with_fix(ANNOTATION_FIX)
     } else if blocked().next().is_some() {
         diagnosis.with_fix(BLOCKED_FIX)
     } else if is_enabled == Some(false) {
@@ -77,7 +89,7 @@ fn description(pod: &PodRecord, name: &str) -> String {
         Some(BlockedSidecar { reason: BlockedReason::PortForwardDisabled, .. }) => {
             format!("{name} (needs termination.portForward: true)")
         }
-        Some(BlockedSidecar { reason: BlockedReason::Other(reason), .. }) => format!("{name} ({reason})"),
+        Some(BlockedSidecar { reason, .. }) => format!("{name} ({reason})"),
     }
 }
 

@@ -18,6 +18,9 @@ const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination
 const POLICY: &str = "if the Helm values contain execPolicy.extraContainers";
 /// How to fix a sidecar for which no setting permits the termination.
 const FIX_METHOD: &str = "follow the message, or name another entry of the catalog by trainmesh.dev/helper-containers; docs/termination.md lists them";
+/// How to fix a sidecar of a pod that trainmesh leaves alone.
+const FIX_HOST_NETWORK: &str =
+    "make the container a native sidecar: in initContainers, with restartPolicy: Always; or remove hostNetwork";
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     let settings = &context.snapshot.config.termination;
@@ -55,7 +58,11 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let notes = blocked.iter().map(|sidecar| Note {
         text: described(sidecar),
         field: pointer(&sidecar.name),
-        fix: (sidecar.reason != BlockedReason::PortForwardDisabled).then_some(FIX_METHOD),
+        fix: match sidecar.reason {
+            BlockedReason::PortForwardDisabled => None,
+            BlockedReason::HostNetwork => Some(FIX_HOST_NETWORK),
+            BlockedReason::MainUnknown(_) | BlockedReason::Other(_) => Some(FIX_METHOD),
+        },
     });
     let decision = RuleDecision::new(Verdict::Refused, Reason::SidecarNotTerminated);
     warnings.fold(decision, RuleDecision::with_warning).with_notes(notes)
@@ -66,6 +73,6 @@ fn described(sidecar: &BlockedSidecar) -> String {
     let name = &sidecar.name;
     match &sidecar.reason {
         BlockedReason::PortForwardDisabled => format!("{name} keeps running: {PORT_FORWARD_DISABLED}"),
-        reason @ BlockedReason::Other(_) => format!("{name} is not terminated: {reason}"),
+        reason => format!("{name} is not terminated: {reason}"),
     }
 }
