@@ -10,6 +10,8 @@ use crate::keys;
 pub(super) const PROXY_CONTAINER: &str = "istio-proxy";
 /// Value of [`keys::INTERCEPTION_MODE`] with which the proxy redirects no connections.
 const NO_INTERCEPTION: &str = "NONE";
+/// Start of the link-local IPv4 addresses.
+const LINK_LOCAL: &str = "169.254.";
 
 /// The proxy of an injected pod.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,28 @@ impl<'a> Pod<'a> {
         let is_excluded = excluded.split(',').any(|name| name.trim() == interface);
         let mut others = self.annotation_keys().filter(|key| *key != keys::EXCLUDE_INTERFACES);
         !is_excluded && !others.any(|key| self.limits_capture(key))
+    }
+
+    /// Returns true if the proxy captures the connections to other pods on one of `ports`: annotations exclude at most other
+    /// ports, and link-local addresses, such as that of a metadata server.
+    #[must_use]
+    pub fn captures_one_of(self, ports: &[u16]) -> bool {
+        const PORT_KEYS: [&str; 2] = [keys::EXCLUDE_INBOUND_PORTS, keys::EXCLUDE_OUTBOUND_PORTS];
+
+        let is_narrow = |key: &str| match key {
+            keys::EXCLUDE_OUTBOUND_RANGES => self.list(key).all(|range| range.starts_with(LINK_LOCAL)),
+            _ => PORT_KEYS.contains(&key) && self.list(key).all(|port| port.parse::<u16>().is_ok()),
+        };
+        let is_excluded =
+            |port: &u16| PORT_KEYS.iter().flat_map(|key| self.list(key)).any(|own| own.parse() == Ok(*port));
+        let limits_capture = |key: &str| self.limits_capture(key) && !is_narrow(key);
+        !self.annotation_keys().any(limits_capture) && ports.iter().any(|port| !is_excluded(port))
+    }
+
+    /// Returns the entries of an annotation that is a comma-separated list.
+    fn list(self, key: &str) -> impl Iterator<Item = &'a str> {
+        let entries = self.annotation(key).unwrap_or_default().split(',').map(str::trim);
+        entries.filter(|entry| !entry.is_empty())
     }
 
     /// Returns true if annotation `key` limits what the proxy captures.

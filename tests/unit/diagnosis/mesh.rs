@@ -161,11 +161,23 @@ fn with_sidecar(name: &str, annotations: Value) -> Value {
 #[case::port_forward(with_sidecar("vault-agent", json!({})), Recovery::SidecarBlocked, "vault-agent (needs termination.portForward: true)", "set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; some containers also need a flag, an annotation or another image: docs/termination.md#sidecar-containers")]
 #[case::no_entry(with_sidecar("cache", json!({"trainmesh.dev/payload-containers": "pytorch"})), Recovery::SidecarBlocked, "cache (the catalog has no entry for it)", "trainmesh cannot terminate the container")]
 #[case::unknown_entry(with_sidecar("cache", json!({"trainmesh.dev/helper-containers": "cache=x"})), Recovery::SidecarBlocked, "cache (the catalog has no entry \"x\")", "trainmesh cannot terminate the container")]
+#[case::host_network(with(with_sidecar("fluent-bit", json!({})), json!({"spec": {"hostNetwork": true}})), Recovery::SidecarBlocked, "fluent-bit (trainmesh leaves pods with hostNetwork alone)", "trainmesh leaves pods with hostNetwork alone: make the container a native sidecar")]
+#[case::proxy_on_the_host_network(with(outlived(), json!({"spec": {"hostNetwork": true}})), Recovery::SidecarBlocked, "istio-proxy (trainmesh leaves pods with hostNetwork alone)", "trainmesh leaves pods with hostNetwork alone")]
+#[case::unknown_main_container(with(outlived(), json!({"metadata": {"annotations": {"trainmesh.dev/payload-containers": "train"}}})), Recovery::SidecarBlocked, "istio-proxy (trainmesh.dev/payload-containers does not match the pod: train)", "correct the annotation trainmesh.dev/payload-containers")]
 #[case::signal(with_sidecar("fluent-bit", json!({})), Recovery::SidecarRuns, "fluent-bit", "install trainmesh's controller")]
 fn sidecars(#[case] pod: Value, #[case] recovery: Recovery, #[case] running: &str, #[case] fix: &str) {
     let found = report(&[pod]).diagnoses.remove(0);
     assert_eq!((found.recovery, &*found.evidence[0].value), (recovery, running));
     assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
+/// The annotation names one of two main containers, and the other one runs.
+#[test]
+fn a_main_container_that_the_annotation_misspells_has_not_finished() {
+    let annotations = json!({"trainmesh.dev/payload-containers": "pytorch,evla"});
+    let mut pod = with_sidecar("eval", annotations);
+    pod["spec"]["containers"][2] = json!({"name": "eval"});
+    check(&[pod], &[]);
 }
 
 #[test]
@@ -208,10 +220,25 @@ fn captured(nodes: &str) -> Value {
     pod
 }
 
+/// Excludes ports and addresses, and states the port of the process group.
+fn excluding(ports: &str, ranges: &str) -> Value {
+    let annotations = json!({"traffic.sidecar.istio.io/excludeOutboundPorts": ports,
+        "traffic.sidecar.istio.io/excludeOutboundIPRanges": ranges});
+    let mut pod = with(captured("2"), json!({"metadata": {"annotations": annotations}}));
+    let port = json!({"name": "MASTER_PORT", "value": "23456"});
+    pod["spec"]["containers"][0]["env"].as_array_mut().unwrap().push(port);
+    pod
+}
+
 #[rstest]
 #[case::peers(captured("2"), &["W TrafficCaptured no"])]
 #[case::alone(captured("1"), &[])]
 #[case::annotated(with(captured("2"), json!({"metadata": {"annotations": {NOT_CAPTURED: "10.0.0.0/8"}}})), &[])]
+#[case::other_port_excluded(excluding("3306", "169.254.169.254/32"), &["W TrafficCaptured no"])]
+#[case::port_of_the_group_excluded(excluding("3306, 23456", "169.254.169.254/32"), &[])]
+#[case::other_range_excluded(excluding("3306", "10.0.0.0/8"), &[])]
+#[case::invalid_port(excluding("*", "169.254.169.254/32"), &[])]
+#[case::unknown_port(with(captured("2"), json!({"metadata": {"annotations": {"traffic.sidecar.istio.io/excludeOutboundPorts": "3306"}}})), &[])]
 #[case::no_proxy(with(captured("2"), json!({"metadata": {"annotations": {"sidecar.istio.io/status": null}}})), &[])]
 fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
     check(&[pod], expected);
@@ -358,4 +385,11 @@ fn keys_of_the_workload(#[case] object: Value, #[case] expected: &[&str]) {
     let proxied = injected([running(true, 600), running(true, 600)]);
     check(&[rank(0), proxied, object.clone()], expected);
     check(&[rank(0), rank(1), object], &[]);
+}
+
+/// PERMISSIVE mode would replace the error by a hang.
+#[test]
+fn the_fix_for_plaintext_is_not_another_mode() {
+    let found = report(&[captured("2"), policy("team-a", "STRICT", json!(null))]).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().contains("PERMISSIVE mode is no fix"), "{:?}", found.finding);
 }

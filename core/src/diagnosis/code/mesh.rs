@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::SidecarOutlivesMain,
         severity: Severity::Error,
-        proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs; native sidecars do not count",
+        proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs, with the reason if trainmesh cannot terminate it; native sidecars do not count. An annotation `trainmesh.dev/payload-containers` that does not match the pod is ignored",
         fix: "install trainmesh's controller and label the namespace trainmesh.dev/inject=enabled; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject; for a sidecar that is terminated by a port-forward, set termination.portForward: true",
         link: "docs/diagnose.md#sidecaroutlivesmain",
     },
@@ -35,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::TrafficCaptured,
         severity: Severity::Warning,
-        proof: "a rank with peers, by its own fields or the number of pods, has a proxy that the annotation `sidecar.istio.io/status` names, main containers that have not all terminated, and none of the annotations `traffic.sidecar.istio.io/…`, with the reason if the annotation `trainmesh.dev/refused` has one for `mesh.traffic`; or the log of a rank names 127.0.0.6 (`::6` for IPv6) as the peer of a connection that was closed: from this address, Envoy connects to the containers of its own pod",
+        proof: "a rank with peers, by its own fields or the number of pods, has a proxy that the annotation `sidecar.istio.io/status` names, main containers that have not all terminated, and none of the annotations `traffic.sidecar.istio.io/…`, or only those that exclude link-local addresses and ports, but not the known port of the process group, with the reason if the annotation `trainmesh.dev/refused` has one for `mesh.traffic`; or the log of a rank names 127.0.0.6 (`::6` for IPv6) as the peer of a connection that was closed: from this address, Envoy connects to the containers of its own pod",
         fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods; if trainmesh refused to exclude the traffic, correct the reason first",
         link: "docs/diagnose.md#trafficcaptured",
     },
@@ -43,7 +43,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::PlaintextRejected,
         severity: Severity::Error,
         proof: "as for TrafficCaptured, while the PeerAuthentication of the namespace, or that of istio-system, has mode STRICT, and none of the namespace selects pods",
-        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods; or set the mode to PERMISSIVE",
+        fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods; PERMISSIVE mode is no fix: connections whose client does not send first hang in the proxy then (docs/mesh.md#what-the-tests-run)",
         link: "docs/diagnose.md#plaintextrejected",
     },
     Entry {

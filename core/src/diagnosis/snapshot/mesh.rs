@@ -3,18 +3,20 @@
 use crate::keys;
 use crate::mutate::proxy_config::{Hold, hold};
 use crate::mutate::{Reason, Refusal, RuleId};
-use crate::pod::{Pod, ProxyKind};
+use crate::pod::{Container, ContainerKind, Pod, ProxyKind, Rendezvous};
 use crate::workload::{self, PodIdentity};
 
 /// Maximum length of a proxy configuration in bytes. Longer ones are not read.
 const MAX_CONFIG: usize = 64 * 1024;
+/// Maximum number of containers that are searched.
+const MAX_CONTAINERS: usize = 64;
 
 /// Problems of an injected pod that its spec shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::diagnosis) struct MeshRecord {
     /// True if the pod requests the hold, and its classic proxy has none.
     pub(in crate::diagnosis) lacks_hold: bool,
-    /// True if all traffic of the pod passes through Envoy.
+    /// True if all traffic of the pod passes through Envoy, or that on a port of its process group.
     pub(in crate::diagnosis) captures: bool,
     /// True if the fields of the pod show that it is a rank with peers.
     pub(in crate::diagnosis) has_peers: bool,
@@ -27,13 +29,20 @@ impl MeshRecord {
         let Some(proxy) = pod.proxy() else { return Self::default() };
         let refused = || Refusal::read(pod).into_iter().find(|refusal| refusal.rule == RuleId::MeshTraffic);
         let requests_hold = || proxy.rendered_hold() == Some(true) || annotation_requests_hold(pod);
+        let captures_ranks = || pod.captures_all_traffic() || pod.captures_one_of(&group_ports(pod));
         Self {
             lacks_hold: proxy.kind == ProxyKind::Classic && !proxy.holds_application() && requests_hold(),
-            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && pod.captures_all_traffic(),
+            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && captures_ranks(),
             has_peers: identity.is_some_and(|member| workload::has_training_peers(pod, member, None)),
             refused: refused().map(|refusal| refusal.reason),
         }
     }
+}
+
+/// Returns the ports on which the process group of a pod meets, as far as its containers contain them.
+fn group_ports(pod: Pod<'_>) -> Vec<u16> {
+    let is_app = |container: &Container<'_>| container.kind == ContainerKind::App && !container.is_proxy();
+    pod.containers().filter(is_app).take(MAX_CONTAINERS).flat_map(Rendezvous::ports).collect()
 }
 
 fn annotation_requests_hold(pod: Pod<'_>) -> bool {
