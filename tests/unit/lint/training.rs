@@ -672,7 +672,7 @@ fn member_job() -> String {
 #[rstest]
 #[case::policy(
     kubeflow("  runPolicy: {schedulingPolicy: {minAvailable: 4}}\n", &[("Worker", 3, "args: [a]")], ""),
-    Some("minAvailable is 4, but the job has 3 pods: none starts")
+    Some("minAvailable is 4, but the job has 3 pods: none starts in a gang that the operator creates")
 )]
 #[case::all(kubeflow("  runPolicy: {schedulingPolicy: {minAvailable: 3}}\n", &[("Worker", 3, "args: [a]")], ""), None)]
 #[case::volcano(

@@ -75,7 +75,9 @@ pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut Find
     let own = by_policy.or_else(|| Some(("/spec/minAvailable", by_task()?)));
     let own = own.and_then(|(field, minimum)| Some((field, minimum.as_u64()?)));
     if let Some((field, minimum)) = own.filter(|(_, minimum)| *minimum > pods && is_first) {
-        let message = format!("minAvailable is {minimum}, but the job has {pods} pods: none starts");
+        // The gangs of trainmesh have at most the pods of the job.
+        let gang = if field == MIN_AVAILABLE { " in a gang that the operator creates" } else { "" };
+        let message = format!("minAvailable is {minimum}, but the job has {pods} pods: none starts{gang}");
         findings.push_at(Severity::Error, workload.field(field), message);
         return;
     }
