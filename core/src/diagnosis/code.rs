@@ -216,6 +216,8 @@ codes! {
         RankBehind => "a rank has launched fewer operations than others, and none advances: the others wait for it",
         /// Nothing is known.
         RasInconclusive => "the reports of RAS do not explain the state of the job",
+        /// `NCCL WARN`, or an exception.
+        UnexplainedError => "the log of a rank contains an error of NCCL or PyTorch that no other finding explains",
         /// Nothing is known.
         NcclDebugUnset => "the logs do not show which network NCCL uses",
     }

@@ -82,6 +82,10 @@ recoveries! {
     WaitsForCapacity => Unknown, "pods wait for a node", "they are scheduled when capacity becomes free or a node is added";
     /// A provisioner may bind it.
     VolumeAwaited => Unknown, "pods wait for a PersistentVolumeClaim", "they are scheduled when a volume is bound to it, for which it has to exist, and needs a provisioner or a volume that fits";
+    /// Pods of the gang are missing.
+    GangShort => Unknown, "the scheduler reports that a gang has fewer pods than its minimum", "it places none of them until the missing pods exist or the minimum is lower, however much capacity is free";
+    /// Whatever is free.
+    QueueLimitTooSmall => No, "a job requests more than the limit of its queue in the scheduler", "the scheduler never places it: the job or the limit needs a change";
     /// New nodes may fit.
     NodesExcluded => Unknown, "the taints and labels of all nodes exclude the pods", "they are scheduled when a node is added that fits, or a taint is removed";
     /// The scheduler does not run, or waits for the gang.
@@ -102,10 +106,14 @@ recoveries! {
     PodGroupMixed => Unknown, "pods of several jobs name one PodGroup", "each counts for the minimum of the other, so either can start alone";
     /// KAI evicts it.
     GangEvicted => Yes, "KAI considers the gang incomplete", "it evicts the whole gang after 60 s, and the owner recreates the pods";
+    /// KAI evicts it, without the rank that failed.
+    GangReduced => Unknown, "KAI considers the gang incomplete, and a pod of it has failed for good", "it evicts the other pods after 60 s, and the owner recreates these, but not the one that failed";
     /// The object stays.
     OwnerGone => No, "the owner of a PodGroup does not exist", "nobody deletes the PodGroup or completes its gang";
     /// The controller retries.
     CreationRetried => Unknown, "a controller cannot create pods because of a quota", "it tries again with growing delays, and succeeds when quota becomes free";
+    /// Whatever quota is free.
+    CreationExceedsQuota => No, "a controller cannot create pods, because each of them requests more than a quota allows in all", "it tries again, but the pods or the quota need a change";
     /// A webhook or a policy.
     CreationDenied => No, "a controller cannot create pods, and not because of a quota", "it tries again, but the cause in the message needs a change";
     /// The webhook does not run.
@@ -157,7 +165,7 @@ recoveries! {
     /// Nobody terminates it.
     SidecarRuns => No, "the main containers have finished and a sidecar runs", "nothing terminates it: in an enabled namespace, the controller of trainmesh would have within seconds";
     /// A method that is disabled, or none.
-    SidecarBlocked => No, "the main containers have finished and a sidecar runs that trainmesh does not terminate", "its method is disabled or not known, or the kubelet would restart it";
+    SidecarBlocked => No, "the main containers have finished and a sidecar runs that trainmesh does not terminate", "the evidence contains the reason, such as a method that is disabled or not known";
     /// The kubelet does not restart it.
     ProxyLost => No, "the proxy has exited before the main containers", "its restart policy does not restart it";
     /// It may need configuration from istiod.
@@ -197,8 +205,14 @@ recoveries! {
     WorkersOverdue => Unknown, "workers started before the master, 10 minutes ago or earlier", "their time-out may have passed; a restart policy starts them again";
     /// `OnFailure`, or `ExitCode`: the watchdog ends processes by SIGABRT, exit code 134.
     PeersRejoin => Yes, "a member of a static process group restarted, and its peers will", "the watchdog aborts them at the collective time-out, with NCCL 10 minutes by default, and they rejoin";
+    /// `TORCH_NCCL_ASYNC_ERROR_HANDLING`.
+    PeersNotAborted => No, "a member of a static process group restarted, and a variable of its peers disables NCCL's watchdog", "nobody aborts their collective operation, so that they wait without a limit";
+    /// Gloo.
+    PeersWithoutWatchdog => Unknown, "a member of a static process group without accelerators restarted, and its peers will", "Gloo has no watchdog: its operations fail when a connection is closed, or at their time-out, 30 minutes by default";
+    /// It does not stay.
+    MemberRestartsAgain => Unknown, "a member of a static process group has restarted three times or more", "it may terminate again before its peers are aborted and rejoin";
     /// The watchdog should have acted.
-    PeersStalled => Unknown, "the same, more than 20 minutes ago", "the peers should have been aborted: the time-out is longer, or the watchdog is disabled";
+    PeersStalled => Unknown, "a member of a static process group restarted more than 20 minutes ago, and its peers did not", "the peers should have been aborted: the time-out is longer, or the watchdog is disabled";
     /// `Never`.
     PeersStay => No, "a member of a static process group restarted, and its peers have the restart policy Never", "they fail at the collective time-out, and nobody restarts them";
     /// The owner is not in the snapshot.
@@ -237,7 +251,9 @@ recoveries! {
     /// The Job has failed.
     LauncherEnded => No, "an MPI launcher failed, and its Job has reached its back-off limit", "nothing starts another launcher";
     /// sshd.
-    WorkersStay => No, "a job of the training operator or its launcher has finished, and its workers run", "with cleanPodPolicy None, nobody deletes them";
+    WorkersStay => No, "a job of the training operator or its launcher has finished, and its workers run", "with cleanPodPolicy None, the default, nobody deletes them";
+    /// `cleanPodPolicy` is not `None`.
+    CleanupAwaited => Unknown, "the same, with cleanPodPolicy Running or All", "the operator should have deleted them, and does so when it runs";
     /// Fixed at creation.
     SlotsFixed => No, "an MPI job has more slots than accelerators", "the hostfile is written when the job is created";
     /// No device plugin.
@@ -267,6 +283,10 @@ recoveries! {
     DeviceShared => No, "two ranks use the same accelerator", "each restart assigns the same devices";
     /// The watchdog.
     CollectiveAborted => Unknown, "a collective operation timed out", "the watchdog ends the process, and the restart policy decides if all ranks start again";
+    /// An exception.
+    OperationFailed => Unknown, "an operation of Gloo timed out", "the process fails with an exception, and the restart policy decides if all ranks start again";
+    /// Not known.
+    ErrorUnknown => Unknown, "a log contains an error that no other finding explains", "the line does not show whether the rank continues";
     /// The peer.
     PeerEnded => Unknown, "a rank lost the connection to a peer", "the rank fails, and the restart policies of both decide";
     /// Not visible.

@@ -54,6 +54,7 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
     }
     let logs = JobLogs::new(job, context);
     known::check(&logs, found);
+    known::check_others(&logs, found);
     if job.is_collective() {
         network::check(&logs, found);
         timeouts::check(&logs, found);

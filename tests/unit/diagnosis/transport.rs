@@ -311,6 +311,47 @@ fn several_bootstrap_addresses() {
     check(&[line, line], &[message]);
 }
 
+/// Nodes have the same address on the bridge of Docker, and only their own ranks reach it.
+#[rstest]
+#[case::other_nodes("docker0:172.17.0.1<0>", false, true)]
+#[case::one_node("docker0:172.17.0.1<0>", true, false)]
+fn the_same_address_on_several_nodes(#[case] address: &str, #[case] one_node: bool, #[case] is_found: bool) {
+    let line = format!("a:1:2 [0] NCCL INFO Bootstrap: Using {address}");
+    let mut pods = pods(2, &json!({}));
+    if one_node {
+        pods[1]["spec"]["nodeName"] = pods[0]["spec"]["nodeName"].clone();
+    }
+    let message = "BootstrapUnreachable master-0, worker-0 listen for their peers at addresses of their own nodes";
+    assert_eq!(short(&report(&pods, &[&line, &line])), if is_found { vec![message] } else { Vec::new() });
+}
+
+/// Errors without a known cause are quoted, unless the log shows one.
+#[rstest]
+#[case::warning(
+    "a:1:2 [0] NCCL WARN socketStartConnect: Connect to 192.168.5.1<48231> failed : No route to host",
+    true
+)]
+#[case::adapter("a:1:2 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error", true)]
+#[case::watchdog("[rank0]:[E1] ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress", true)]
+#[case::store("torch.distributed.DistNetworkError: The client socket has timed out after 900000ms", true)]
+#[case::device("RuntimeError: CUDA error: uncorrectable ECC error encountered", true)]
+#[case::information("a:1:2 [0] NCCL INFO CUDA error: x", false)]
+#[case::explained("a:1:2 [0] NCCL WARN x\na:1:2 [0] NCCL WARN Duplicate GPU detected", false)]
+fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: bool) {
+    let report = report(&pods(2, &json!({})), &[log, INFINIBAND]);
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "UnexplainedError");
+    assert_eq!(found.is_some(), is_quoted, "{report:?}");
+    assert!(found.is_none_or(|found| log.ends_with(&*found.evidence[0].value)), "{found:?}");
+}
+
+#[test]
+fn the_first_and_the_last_error_are_quoted() {
+    let log = ["1", "2", "3"].map(|number| format!("a:1:2 [0] NCCL WARN error {number}\n")).concat();
+    let report = report(&pods(2, &json!({})), &[&log, INFINIBAND]);
+    let values: Vec<&str> = report.diagnoses[0].evidence.iter().map(|evidence| &*evidence.value).collect();
+    assert_eq!(values, ["error 1", "error 3"]);
+}
+
 /// Returns a line of the watchdog of a rank in a group.
 fn watchdog(prefix: &str, sequence: u64) -> String {
     format!(

@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::BootstrapUnreachable,
         severity: Severity::Error,
-        proof: "NCCL logs `Bootstrap: Using` with an address in 127.0.0.0/8 or 169.254.0.0/16, or `::1`, in a job of several pods",
+        proof: "NCCL logs `Bootstrap: Using` with an address in 127.0.0.0/8 or 169.254.0.0/16, or `::1`, in a job of several pods, or with the same address on different nodes, such as that of docker0",
         fix: "set NCCL_SOCKET_IFNAME to the interface of the pod's network, such as eth0",
         link: "docs/diagnose.md#bootstrapunreachable",
     },
@@ -143,6 +143,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         proof: "RAS sees all ranks with the same number of operations although PyTorch logs a time-out; or on the network of a node, none of 16 connections reached a process that the job's log names",
         fix: "add --logs, so that the processes of the job are known; else use py-spy and PyTorch's flight recorder",
         link: "docs/diagnose.md#rasinconclusive",
+    },
+    Entry {
+        code: DiagnosisCode::UnexplainedError,
+        severity: Severity::Info,
+        proof: "a line `NCCL WARN` of which no finding is known, or PyTorch logs `watchdog got stuck`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError` or `CUDA error`; the first and the last line of each rank whose log contains no line of another finding",
+        fix: "read the lines: a connection that fails points to a NetworkPolicy, a wrong interface or a peer that has not started; an error of CUDA or of an adapter to the node",
+        link: "docs/diagnose.md#unexplainederror",
     },
     Entry {
         code: DiagnosisCode::NcclDebugUnset,

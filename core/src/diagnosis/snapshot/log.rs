@@ -44,6 +44,8 @@ pub struct ContainerLog {
     pub(in crate::diagnosis) lost_peers: Vec<(Box<str>, Quote)>,
     /// The first line with each known cause.
     pub(in crate::diagnosis) known: Vec<(DiagnosisCode, Quote)>,
+    /// The first and the last line about an error whose cause is not known.
+    pub(in crate::diagnosis) errors: Vec<Quote>,
     /// Ids of the processes that use NCCL.
     pub(in crate::diagnosis) processes: BTreeSet<u32>,
     pub(in crate::diagnosis) cadence: Cadence,

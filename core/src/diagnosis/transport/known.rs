@@ -1,7 +1,7 @@
 //! Lines whose cause is known.
 
 use super::job_logs::{JobLogs, PodLog, names};
-use crate::diagnosis::snapshot::log::Quote;
+use crate::diagnosis::snapshot::log::{ContainerLog, Quote};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
 /// Adds a finding for each cause.
@@ -19,6 +19,21 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
         let evidence = affected.iter().map(|(pod, quote)| pod.evidence(quote));
         found.push(logs.diagnosis(*code, recovery, &message).with_evidence(evidence));
     }
+}
+
+/// Reports errors of ranks whose logs contain no line with a finding.
+pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let is_explained =
+        |log: &ContainerLog| !log.known.is_empty() || !log.timeouts.is_empty() || !log.lost_peers.is_empty();
+    let affected: Vec<PodLog<'_>> =
+        logs.iter().filter(|pod| !pod.log.errors.is_empty() && !is_explained(pod.log)).collect();
+    if affected.is_empty() {
+        return;
+    }
+    let code = DiagnosisCode::UnexplainedError;
+    let message = format!("{}: {}", names(&affected), code.text());
+    let evidence = affected.iter().flat_map(|pod| pod.log.errors.iter().map(|quote| pod.evidence(quote)));
+    found.push(logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence));
 }
 
 /// Returns the recovery of the causes that one line proves.

@@ -28,6 +28,8 @@ pub(super) enum Message<'a> {
     LostPeer(&'a str),
     /// A line whose cause is known.
     Known(DiagnosisCode),
+    /// An error whose cause is not known.
+    Error,
 }
 
 /// A collective operation that timed out, in PyTorch's watchdog or in Gloo.
@@ -62,6 +64,16 @@ const KNOWN: [(&[&str], DiagnosisCode); 18] = [
     (&["Duplicate GPU detected"], DiagnosisCode::AcceleratorShared),
 ];
 
+/// Errors of PyTorch outside NCCL's log.
+const EXCEPTIONS: [&str; 6] = [
+    "ProcessGroupNCCL's watchdog got stuck for ",
+    "DistNetworkError: ",
+    "DistStoreError: ",
+    "RendezvousConnectionError: ",
+    "RendezvousTimeoutError",
+    "CUDA error: ",
+];
+
 /// Text before the duration in Gloo's message about an operation that timed out.
 const GLOO: &str = "Timed out waiting ";
 /// Text after the duration.
@@ -82,7 +94,9 @@ impl<'a> Message<'a> {
         if let Some(code) = known(text).filter(|_| line.level != Some(Level::Info)) {
             return Some(Self::Known(code));
         }
-        if line.level.is_some() { Self::parse_nccl(text) } else { Self::parse_other(text) }
+        let found = if line.level.is_some() { Self::parse_nccl(text) } else { Self::parse_other(text) };
+        let is_error = || line.level == Some(Level::Warn) || is_exception(line);
+        found.or_else(|| is_error().then_some(Self::Error))
     }
 
     fn parse_nccl(text: &'a str) -> Option<Self> {
@@ -169,6 +183,10 @@ fn lost_peer(text: &str) -> Option<&str> {
     let after = ["Connection closed by peer [", "Read error [", "Write error ["];
     let (_, peer) = after.iter().find_map(|before| text.split_once(before))?;
     Some(peer.split(']').next().unwrap_or_default())
+}
+
+fn is_exception(line: LogLine<'_>) -> bool {
+    line.level.is_none() && EXCEPTIONS.iter().any(|name| line.text.contains(name))
 }
 
 fn known(text: &str) -> Option<DiagnosisCode> {

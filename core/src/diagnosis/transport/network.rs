@@ -112,14 +112,18 @@ fn check_versions<'a>(logs: &JobLogs<'a>, found: &mut Vec<Diagnosis>) {
     found.push(logs.diagnosis(code, Recovery::VersionsStay, &message).with_evidence(errors.into_iter().chain(quotes)));
 }
 
-/// Reports ranks that wait for their peers at an address that no other node reaches.
+/// Reports ranks that wait for their peers at an address that no other node reaches: a local one, or one that other nodes have, too.
 fn check_bootstrap(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
-    let is_local = |address: &str| {
-        let host = address.split_once(':').map_or(address, |(_, host)| host);
-        ["127.", "169.254.", "::1<", "[::1]"].iter().any(|prefix| host.starts_with(prefix))
-    };
-    let local = |rank: PodLog<'_>| rank.log.bootstrap.as_ref().is_some_and(|(address, _)| is_local(address));
-    let affected: Vec<PodLog<'_>> = logs.ranks().filter(|rank| local(*rank)).collect();
+    let mut nodes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for rank in logs.ranks() {
+        if let (Some(host), Some(node)) = (bootstrap_host(&rank), rank.pod.node.as_deref()) {
+            nodes.entry(host).or_default().insert(node);
+        }
+    }
+    let is_local = |host: &str| ["127.", "169.254.", "::1<", "[::1]"].iter().any(|prefix| host.starts_with(prefix));
+    let is_repeated = |host: &str| nodes.get(host).is_some_and(|nodes| nodes.len() > 1);
+    let is_affected = |rank: &PodLog<'_>| bootstrap_host(rank).is_some_and(|host| is_local(host) || is_repeated(host));
+    let affected: Vec<PodLog<'_>> = logs.ranks().filter(is_affected).collect();
     if affected.is_empty() {
         return;
     }
@@ -131,6 +135,13 @@ fn check_bootstrap(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     };
     let finding = logs.diagnosis(DiagnosisCode::BootstrapUnreachable, Recovery::InterfaceMissing, &message);
     found.push(finding.with_evidence(evidence));
+}
+
+/// Returns the address at which a rank listens, from `INTERFACE:ADDRESS<PORT>`.
+fn bootstrap_host<'a>(rank: &PodLog<'a>) -> Option<&'a str> {
+    let (address, _) = rank.log.bootstrap.as_ref()?;
+    let host = address.split_once(':').map_or(&**address, |(_, host)| host);
+    Some(host)
 }
 
 /// Returns all values if no value is common to all sets; `None` if one is, or there are fewer than two sets.

@@ -32,6 +32,7 @@ impl ContainerLog {
             timeouts: Vec::new(),
             lost_peers: Vec::new(),
             known: Vec::new(),
+            errors: Vec::new(),
             processes: BTreeSet::new(),
             cadence: Cadence::default(),
         }
@@ -62,6 +63,11 @@ impl ContainerLog {
                 if self.known.iter().all(|(known, _)| *known != code) {
                     self.known.push((code, quote));
                 }
+            }
+            Message::Error => {
+                // The first one is often the cause, the last one the end.
+                self.errors.truncate(1);
+                self.errors.push(quote);
             }
             Message::TimeoutGroup { group, sequence } => {
                 let is_meant = |known: &&mut TimeoutRecord| {

@@ -12,6 +12,9 @@ use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 const MAX_RANKS: usize = 8;
 /// Operations between two ranks, of which one sends and the other one receives.
 const PAIRED: [&str; 2] = ["SEND", "RECV"];
+/// Fix without the recorder of NCCL's operations.
+const GLOO_FIX: &str = "\
+    look at the ranks that logged no time-out: an exception, a slow checkpoint or data loader, a different code path";
 
 /// Reports operations that timed out: which ranks waited, and which ones they waited for, as far as the logs show it.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
@@ -45,9 +48,11 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let is_behind = |timeout: &TimeoutRecord| behind.iter().any(|(_, other)| std::ptr::eq(*other, timeout));
     let (late, others): (Vec<_>, Vec<_>) = waited.iter().partition(|(_, timeout)| is_behind(timeout));
     let evidence = late.into_iter().chain(others).map(|(rank, timeout)| rank.evidence(&timeout.quote));
-    found.push(
-        logs.diagnosis(DiagnosisCode::CollectiveTimeout, Recovery::CollectiveAborted, &message).with_evidence(evidence),
-    );
+    // Only PyTorch's watchdog for NCCL names operations.
+    let is_gloo = waited.iter().all(|(_, timeout)| timeout.operation.is_empty());
+    let recovery = if is_gloo { Recovery::OperationFailed } else { Recovery::CollectiveAborted };
+    let diagnosis = logs.diagnosis(DiagnosisCode::CollectiveTimeout, recovery, &message).with_evidence(evidence);
+    found.push(if is_gloo { diagnosis.with_fix(GLOO_FIX) } else { diagnosis });
 }
 
 /// Returns the ranks whose operation precedes that of other ranks. Numbers are compared within one process group only.
