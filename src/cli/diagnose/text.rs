@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use trainmesh_core::diagnosis::{Diagnosis, DiagnosisReport, Evidence, Waste};
 use trainmesh_core::finding::Severity;
 use trainmesh_core::printable::Printable;
@@ -13,6 +13,8 @@ use crate::cli::table::{NONE, format_table};
 
 /// Columns by which details are indented.
 const INDENT: usize = 4;
+/// Seconds of a tenth of an hour.
+const TENTH: u64 = 360;
 /// Columns of a table that fits.
 const HEADER: [&str; 5] = ["LEVEL", "FINDING", "RECOVERS", "LOST", "WORKLOAD"];
 
@@ -110,7 +112,7 @@ fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout
         detail(out, "", &format!("- and {} more of this kind", found.more_evidence), layout)?;
     }
     if let Some(Waste { accelerators, accelerator_seconds, .. }) = found.waste {
-        let lost = format!("{accelerator_seconds} accelerator-seconds lost so far");
+        let lost = format!("{} accelerator-hours lost so far", format_hours(accelerator_seconds));
         detail(out, "idle", &format!("{}, {lost}", count_u64(accelerators, "accelerator")), layout)?;
     }
     let recovery = found.recovery;
@@ -135,14 +137,22 @@ fn row(found: &Diagnosis) -> Vec<String> {
         Severity::Warning => "warning",
         Severity::Info | Severity::Ok => "note",
     };
-    let lost = found.waste.map_or_else(|| NONE.to_owned(), |waste| format_lost(waste.accelerator_seconds));
+    let lost = found
+        .waste
+        .map_or_else(|| NONE.to_owned(), |waste| format!("{} acc-h", format_hours(waste.accelerator_seconds)));
     let recovers = found.recovery.recovers().name();
     vec![level.to_owned(), found.code.code().to_owned(), recovers.to_owned(), lost, found.workload.to_string()]
 }
 
-/// Formats accelerator-seconds as an age.
-fn format_lost(seconds: u64) -> String {
-    format_age(SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
+/// Formats accelerator-seconds as accelerator-hours, in one unit, so that they are no durations and compare with each other.
+fn format_hours(seconds: u64) -> String {
+    let tenths = seconds.saturating_add(TENTH / 2) / TENTH;
+    match (tenths / 10, tenths % 10) {
+        (0, 0) => "<0.1".to_owned(),
+        (hours, 0) => hours.to_string(),
+        (hours, tenth) if hours < 100 => format!("{hours}.{tenth}"),
+        (hours, _) => hours.to_string(),
+    }
 }
 
 fn count(number: usize, noun: &str) -> String {
