@@ -1,15 +1,15 @@
 //! Commands in a fix, completed with the names of its finding.
 
-use std::collections::BTreeSet;
-
-use super::{Diagnosis, WorkloadName};
+use super::{Diagnosis, Evidence, WorkloadName};
 use crate::dns::{is_label, is_subdomain};
 
-/// Placeholder of a command that concerns several pods, or one that is not known.
+/// Placeholder of a command that concerns a pod which is not known.
 const POD: &str = "POD";
+/// Text before the name of a claim in messages of the scheduler.
+const CLAIM: &str = "persistentvolumeclaim \"";
 
 impl Diagnosis {
-    /// Returns the fix. Its commands name the namespace and, if the evidence is about one pod, this pod, so that they can be pasted.
+    /// Returns the fix. Its commands name the namespace and the first pod of the evidence, so that they can be pasted.
     #[must_use]
     pub fn fix(&self) -> Option<String> {
         let fix = self.finding.fix?;
@@ -28,39 +28,61 @@ impl Diagnosis {
         };
         let container = self.container().unwrap_or("CONTAINER");
         let kubectl = format!("kubectl -n {namespace}");
+        // A container that is not restarted has no earlier log.
+        let previous = if self.shows_last_run() { "" } else { " --previous" };
         let fix = fix
             .replace("trainmesh sweep --apply", &format!("trainmesh sweep -n {namespace} --apply"))
             .replace("trainmesh preview POD -n NAMESPACE", &format!("trainmesh preview {pod} -n {namespace}"))
+            .replace("kubectl logs --previous", &format!("kubectl logs{previous}"))
             .replace("kubectl logs", &format!("{kubectl} logs {pod}"))
             .replace("-c CONTAINER", &format!("-c {container}"))
             .replace("kubectl exec …", &format!("{kubectl} exec {pod}"))
+            .replace("kubectl describe pvc", format!("{kubectl} describe pvc {}", self.volume_claim()).trim_end())
             .replace("kubectl describe podgroup", format!("{kubectl} describe podgroup {group}").trim_end())
             .replace("kubectl describe pod", &format!("{kubectl} describe pod {pod}"))
             .replace("kubectl describe", &format!("{kubectl} describe{workload}"));
         Some(fix)
     }
 
-    /// Returns the name of the only object of `kind` in the evidence.
+    /// Returns the name of the first object of `kind` in the evidence.
     fn object(&self, kind: &str) -> Option<&str> {
-        let namespace = &*self.workload.namespace;
-        self.only(self.evidence.iter().filter_map(|evidence| {
-            let (own, path) = evidence.object.split_once(' ')?;
-            let (of, name) = path.split_once('/')?;
-            (own == kind && of == namespace && is_subdomain(name)).then_some(name)
-        }))
+        self.evidence.iter().find_map(|evidence| self.object_in(kind, evidence))
     }
 
-    /// Returns the name of the only container in the evidence.
+    /// Returns the name of the object of a piece of evidence, if it has this kind.
+    fn object_in<'a>(&self, kind: &str, evidence: &'a Evidence) -> Option<&'a str> {
+        let (own, path) = evidence.object.split_once(' ')?;
+        let (of, name) = path.split_once('/')?;
+        (own == kind && *of == *self.workload.namespace && is_subdomain(name)).then_some(name)
+    }
+
+    /// Returns the fields of the first pod in the evidence.
+    fn fields(&self) -> impl Iterator<Item = &str> {
+        let pod = self.object("Pod");
+        let of_pod = self.evidence.iter().filter(move |evidence| self.object_in("Pod", evidence) == pod);
+        of_pod.map(|evidence| &*evidence.field)
+    }
+
+    /// Returns the name of the first container of this pod.
     fn container(&self) -> Option<&str> {
-        self.only(self.evidence.iter().filter_map(|evidence| {
-            let (_, rest) = evidence.field.split_once("Statuses[")?;
+        self.fields().find_map(|field| {
+            let (_, rest) = field.split_once("Statuses[")?;
             rest.split_once(']').map(|(name, _)| name).filter(|name| is_label(name))
-        }))
+        })
     }
 
-    /// Returns the only name, if the list is complete.
-    fn only<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-        let mut names: BTreeSet<&str> = names.collect();
-        names.pop_first().filter(|_| names.is_empty() && self.more_evidence == 0)
+    /// Returns true if a container of this pod has terminated, and none runs again.
+    fn shows_last_run(&self) -> bool {
+        let mut terminations = self.fields().filter(|field| field.ends_with(".terminated")).peekable();
+        terminations.peek().is_some() && terminations.all(|field| !field.contains(".lastState."))
+    }
+
+    /// Returns the name of the claim in a message of the scheduler; empty if it contains none.
+    fn volume_claim(&self) -> &str {
+        let mut names = self.evidence.iter().filter_map(|evidence| {
+            let (_, rest) = evidence.value.split_once(CLAIM)?;
+            rest.split_once('"').map(|(name, _)| name).filter(|name| is_subdomain(name))
+        });
+        names.next().unwrap_or_default()
     }
 }

@@ -43,7 +43,8 @@ impl Diagnosis {
             "id": id,
             "severity": severity,
             "layer": code.layer().name(),
-            "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
+            // Only for a kind that has the name of a built-in one.
+            "workload": {"apiGroup": (!workload.qualifier.is_empty()).then_some(workload.qualifier), "kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
             "message": message,
             "evidence": evidence.iter().map(Evidence::to_json).collect::<Vec<_>>(),
             "moreEvidence": more_evidence,

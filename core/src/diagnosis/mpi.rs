@@ -10,6 +10,7 @@ use super::snapshot::ObjectKind;
 use super::snapshot::condition::ConditionRecord;
 use super::snapshot::container::ContainerRecord;
 use super::snapshot::pod::PodRecord;
+use super::snapshot::workload::CleanupPolicy;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::{Completion, PodPhase};
 
@@ -24,6 +25,9 @@ const TRAINING_OPERATOR: &str = "kubeflow.org";
 /// Fix for a Service that its operator creates.
 const SERVICE_FIX: &str = "\
     check mpi-operator and its log, which creates the Service with the name of the job; or recreate the job";
+/// Fix for workers that the operator should have deleted.
+const CLEANUP_FIX: &str = "\
+    check that the operator of the job runs, its log, and the events of the job: kubectl describe; delete the workers or the job";
 
 /// Checks a workload: an MPI job, or workers that another job of the training operator leaves.
 pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -186,11 +190,14 @@ fn left_behind(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
     let end = if job.kind == MPI_JOB { "launcher" } else { "job" };
     let message = format!("{} {verb} although the {end} has finished", pod_names(&workers));
     let code = DiagnosisCode::WorkersLeft;
-    Some(
-        Diagnosis::new(code, job.workload_name(), Recovery::WorkersStay, &message)
-            .with_evidence([evidence])
-            .with_waste(Job::held_by(&workers, Some(since), context.now)),
-    )
+    let cleanup = job.workload.and_then(|workload| workload.cleanup.as_ref());
+    let recovery = if cleanup.is_some() { Recovery::CleanupAwaited } else { Recovery::WorkersStay };
+    let policy = cleanup
+        .map(|CleanupPolicy { field, policy }| Evidence::new(job.workload_name().to_string(), *field, policy, None));
+    let diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message)
+        .with_evidence([evidence].into_iter().chain(policy))
+        .with_waste(Job::held_by(&workers, Some(since), context.now));
+    Some(if cleanup.is_some() { diagnosis.with_fix(CLEANUP_FIX) } else { diagnosis })
 }
 
 /// Returns the evidence that the job has finished, with its time: a condition, or the last launcher.

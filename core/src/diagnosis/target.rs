@@ -63,14 +63,13 @@ impl Target {
 
     /// Returns why an object or pod that exists is not selected.
     fn exclusion(&self, context: &Context<'_>, selection: &Selection) -> Option<String> {
-        let is_own = |kind: &str, name: &str| self.has_kind(kind) && name == self.name;
         let snapshot = context.snapshot;
         let mut workloads = snapshot.workloads.iter().filter(|object| selection.selects_namespace(&object.namespace));
-        let workload = workloads.find(|object| is_own(&object.kind, &object.name));
+        let workload = workloads.find(|object| self.is(object.key()));
         let key = workload.map(|object| context.jobs.outermost(object.key()));
         let mut pods = snapshot.pods.iter().filter(|pod| selection.selects_namespace(&pod.namespace));
         let is_pod = |pod: &&PodRecord| match &pod.owner {
-            Some(owner) if self.kind.is_some() => is_own(&owner.kind, &owner.name),
+            Some(owner) if self.kind.is_some() => self.is(owner.key(&pod.namespace)),
             _ => self.kind.is_none() && *pod.name == *self.name,
         };
         let key = key.or_else(|| Some(context.jobs.key_of(pods.find(is_pod)?)))?;
@@ -171,7 +170,12 @@ impl Selection {
             jobs.iter().find(has_name).map(Job::workload_name)
         };
         if let Some(other) = of_name(name) {
-            return Some(format!("{other} exists"));
+            let group = other.qualifier;
+            return Some(if group.is_empty() {
+                format!("{other} exists")
+            } else {
+                format!("{other} of {group} exists")
+            });
         }
         let is_known = |kind: &str| KINDS.iter().any(|known| known.kind == kind);
         let unknown = target.kind.as_deref().filter(|kind| !is_known(kind));

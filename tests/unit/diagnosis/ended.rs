@@ -79,6 +79,28 @@ fn workers_after_the_job(#[case] worker: Value, #[case] conditions: &[(&str, i64
     check(&[worker, job(conditions)], expected);
 }
 
+/// With this policy, the operator should have deleted the worker.
+#[rstest]
+#[case::running("Running", "W WorkersLeft unknown", "check that the operator of the job runs")]
+#[case::none("None", "W WorkersLeft no", "set runPolicy.cleanPodPolicy to Running")]
+fn workers_that_should_have_been_deleted(#[case] policy: &str, #[case] expected: &str, #[case] fix: &str) {
+    let job = with(job(&[("Succeeded", 120)]), json!({"spec": {"runPolicy": {"cleanPodPolicy": policy}}}));
+    let objects = [rank(1), job];
+    check(&objects, &[expected]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    let shows_policy = found.evidence.iter().any(|evidence| evidence.field == "spec.runPolicy.cleanPodPolicy");
+    assert_eq!(shows_policy, policy == "Running");
+}
+
+/// The pods that run wait for nothing any more.
+#[rstest]
+#[case::failed(&[("Failed", 860)], &["W WorkersLeft no", "I JobFailed no"])]
+#[case::running(&[("Running", 860)], &["E RankFailed no"])]
+fn a_rank_of_a_failed_job(#[case] conditions: &[(&str, i64)], #[case] expected: &[&str]) {
+    check(&[failed([LATER, (900, "Error", 1)]).swap_remove(0), rank(1), job(conditions)], expected);
+}
+
 /// A pod without an owner is not replaced.
 #[rstest]
 #[case::bare(json!({"metadata": {"ownerReferences": null, "labels": null}}), &["I JobFailed no"])]

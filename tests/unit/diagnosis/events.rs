@@ -71,3 +71,17 @@ fn an_owned_object_has_the_event() {
     let report = report(&objects);
     assert_eq!(report.diagnoses[0].workload.to_string(), "JobSet team-a/set");
 }
+
+/// A request above the whole quota never fits.
+#[rstest]
+#[case::used("requests.nvidia.com/gpu=8", "requests.nvidia.com/gpu=16", "E PodCreationFails unknown")]
+#[case::too_small("requests.nvidia.com/gpu=32", "requests.nvidia.com/gpu=16", "E PodCreationFails no")]
+#[case::one_of_two("cpu=1500m,memory=1Gi", "cpu=1,memory=2Gi", "E PodCreationFails no")]
+#[case::equal("cpu=1000m,memory=1Gi", "cpu=1,memory=1024Mi", "E PodCreationFails unknown")]
+#[case::other_resources("cpu=9", "pods=4", "E PodCreationFails unknown")]
+fn quotas(#[case] requested: &str, #[case] limited: &str, #[case] expected: &str) {
+    let message = format!("{QUOTA}, requested: {requested}, used: requests.nvidia.com/gpu=0, limited: {limited}");
+    let failure = event("PyTorchJob", "llama", "FailedCreatePod", &message, 60);
+    let found = super::findings(&[rank(0), pytorchjob(1), failure]);
+    assert!(found.contains(&expected.to_owned()), "{found:?}");
+}

@@ -83,3 +83,31 @@ fn a_workload_of_kueue_belongs_to_one_of_them(#[case] api_version: &str, #[case]
     found.retain(|finding| finding.contains("JobSuspended"));
     assert_eq!(found, [expected]);
 }
+
+/// The hint names the group, without which both Jobs have one name.
+#[test]
+fn a_target_of_another_group_is_named_with_its_group() {
+    let mut snapshot = ClusterSnapshot::default();
+    for object in jobs().split_off(2) {
+        snapshot.add(&object, "default").unwrap();
+    }
+    let selection = Selection { target: Some(Target::parse("jobs.batch/llama").unwrap()), namespace: None };
+    let report = diagnose(&snapshot, &selection, NOW.parse().unwrap());
+    assert_eq!(report.hint.as_deref(), Some("Job team-a/llama of batch.volcano.sh exists"));
+}
+
+#[test]
+fn json_contains_the_group_of_a_workload() {
+    let crash = json!({"status": {"containerStatuses": [{"name": "pytorch", "restartCount": 5,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}});
+    let mut objects = jobs();
+    for index in [1, 3] {
+        objects[index] = with(objects[index].take(), crash.clone());
+    }
+    let json = report(&objects).to_json("0", &[]);
+    let mut groups: Vec<Option<&str>> =
+        json["findings"].as_array().unwrap().iter().map(|found| found["workload"]["apiGroup"].as_str()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    assert_eq!(groups, [None, Some("batch.volcano.sh")]);
+}

@@ -121,3 +121,24 @@ fn owner(kind: &str, name: &str) -> Value {
 fn groups_alone(#[case] group: Value, #[case] expected: &[&str]) {
     check(&[rank(0), group], expected);
 }
+
+/// Returns two pods in a gang that KAI considers incomplete, the second one after `patch`, and their job.
+fn stale(patch: &Value) -> Vec<Value> {
+    let key = json!({"metadata": {"annotations": {"pod-group-name": "a"}}, "spec": {"schedulerName": "kai-scheduler"}});
+    let annotation = json!({"kai.scheduler/stale-podgroup-timestamp": ago(30)});
+    let group = with(
+        group("a", 2),
+        json!({"apiVersion": "scheduling.run.ai/v2alpha2", "metadata": {"annotations": annotation}}),
+    );
+    vec![with(rank(0), key.clone()), with(with(rank(1), key), patch.clone()), pytorchjob(1), group]
+}
+
+#[rstest]
+#[case::evicted(json!({}), &["W PodGroupStale yes"])]
+#[case::failed(json!({"spec": {"restartPolicy": "Never"}, "status": {"phase": "Failed", "containerStatuses": [
+    {"name": "pytorch", "restartCount": 0, "state": {"terminated": {"exitCode": 1, "finishedAt": ago(90)}}}]}}), &["E RankFailed no", "W PodGroupStale unknown"])]
+fn a_stale_gang_belongs_to_the_job_of_its_pods(#[case] patch: Value, #[case] expected: &[&str]) {
+    check(&stale(&patch), expected);
+    let found = report(&stale(&patch)).diagnoses.pop().unwrap();
+    assert_eq!(found.workload.to_string(), "PyTorchJob team-a/llama");
+}

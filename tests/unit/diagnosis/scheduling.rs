@@ -77,6 +77,26 @@ const CLAIM: &str =
     Recovery::VolumeAwaited,
     "kubectl describe pvc"
 )]
+#[case::coscheduling(
+    "pre-filter pod p1 cannot find enough sibling pods, current pods number: 4, minMember of group: 8",
+    Recovery::GangShort,
+    "lower its minimum"
+)]
+#[case::koordinator(
+    "gang child pod not collect enough, gangName: team-a/llama",
+    Recovery::GangShort,
+    "lower its minimum"
+)]
+#[case::queue_limit(
+    "OverLimit: Workload requested 32 GPUs, but team-a queue limit is 16 GPUs",
+    Recovery::QueueLimitTooSmall,
+    "raise the limit of the queue"
+)]
+#[case::queue_in_use(
+    "OverLimit: Workload requested 8 GPUs, but team-a queue limit is 16 GPUs",
+    Recovery::WaitsForCapacity,
+    "free capacity, add nodes"
+)]
 fn messages_of_the_scheduler(#[case] message: &str, #[case] recovery: Recovery, #[case] fix: &str) {
     let pods = (0..2).map(|index| {
         let mut pod = with(rank(index), unscheduled(&ago(900)));
@@ -239,4 +259,21 @@ fn a_gang_that_makes_progress_is_not_deadlocked() {
     let condition = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": ago(299)}]);
     objects[0]["status"]["conditions"] = condition;
     check(&objects, &[PARTLY, PARTLY]);
+}
+
+/// KAI reports each pool of nodes in a list of its own.
+#[rstest]
+#[case::over_limit("Workload requested 32 GPUs, but team-a queue limit is 16 GPUs", "W PodsUnschedulable no")]
+#[case::no_capacity("no node has 8 free GPUs", "W PodsUnschedulable unknown")]
+fn conditions_of_kai(#[case] message: &str, #[case] expected: &str) {
+    let condition = json!({"type": "UnschedulableOnNodePool", "nodePool": "default", "status": "True",
+        "reason": "OverLimit", "message": message, "lastTransitionTime": ago(600)});
+    let key = json!({"metadata": {"annotations": {"pod-group-name": "llama"}}});
+    let mut objects = pending(with(not_attempted("kai-scheduler"), key));
+    objects.push(json!({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup",
+        "metadata": {"namespace": "team-a", "name": "llama", "creationTimestamp": ago(900)},
+        "spec": {"minMember": 2}, "status": {"schedulingConditions": [condition]}}));
+    check(&objects, &[expected]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.evidence[0].field, "status.schedulingConditions[UnschedulableOnNodePool]");
 }

@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::DeviceOnNoNode,
         severity: Severity::Error,
-        proof: "a container of a pod without a node requests an extended resource that `status.allocatable` of no node contains; not while the autoscaler adds nodes",
+        proof: "a container of a pod without a node requests an extended resource that `status.allocatable` of no node contains, and the scheduler has reported nothing or names the resource, because a device class may stand for it: while taints or labels exclude all nodes, it is PodsUnschedulable; not while the autoscaler adds nodes",
         fix: "check the spelling, and the device plugin on the nodes: kubectl get nodes -o yaml; or remove the request",
         link: "docs/diagnose.md#deviceonnonode",
     },

@@ -22,7 +22,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::PodNotStarting,
         severity: Severity::Error,
         proof: "phase Pending on a node, and all main containers in `ContainerCreating` or `PodInitializing` for 5 minutes, with an event `FailedMount`, `FailedAttachVolume`, `FailedMapVolume`, `FailedCreatePodSandBox`, `FailedPrepareDynamicResources` or `NetworkNotReady` of the last 10 minutes, unless a container has run or an image is pulled since; a warning without such an event, after 15 minutes; not while an init container waits for the master, or the proxy is not ready (ProxyNotReady)",
-        fix: "read the event: create the Secret, volume or network that it names, or check the driver; read the log of an init container or sidecar that runs: kubectl logs -c",
+        fix: "read the event: create the Secret, volume or network that it names, or check the driver; read the log of an init container or sidecar that runs: kubectl logs -c NAME",
         link: "docs/diagnose.md#podnotstarting",
     },
     Entry {
@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankFailed,
         severity: Severity::Error,
-        proof: "all main containers of a pod have terminated for good, one of them with a code other than 0 for one minute: its restart policy does not restart it, or the pod is in phase Failed, and other ranks run; with `status.reason` and `status.message`; also a failed pod of a Ray cluster or LeaderWorkerSet; not if the pod is being deleted, if a newer pod has the same role and index (of Ray workers without an index, the same group), nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
+        proof: "all main containers of a pod have terminated for good, one of them with a code other than 0 for one minute: its restart policy does not restart it, or the pod is in phase Failed, and other ranks run; not once the job has finished (JobFailed); with `status.reason` and `status.message`; also a failed pod of a Ray cluster or LeaderWorkerSet; not if the pod is being deleted, if a newer pod has the same role and index (of Ray workers without an index, the same group), nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
         fix: "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure (in the training operator also ExitCode)",
         link: "docs/diagnose.md#rankfailed",
     },
@@ -84,7 +84,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodsUnschedulable,
         severity: Severity::Warning,
-        proof: "no pod of the job has a node (of a Ray cluster or another job whose pods do not wait for each other, some have none), and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message; or none has that condition, and a condition or an event of their PodGroup reports that it cannot be scheduled",
+        proof: "no pod of the job has a node (of a Ray cluster or another job whose pods do not wait for each other, some have none), and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message; or none has that condition, and a condition or an event of their PodGroup reports that it cannot be scheduled; with another recovery and fix if the message is about volumes, taints and labels, a gang with too few pods, or the limit of a queue of KAI",
         fix: "read the scheduler's message: free capacity, add nodes, correct requests, selectors and tolerations, or provide the volumes of the pods",
         link: "docs/diagnose.md#podsunschedulable",
     },
@@ -140,7 +140,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodGroupStale,
         severity: Severity::Warning,
-        proof: "the annotation `kai.scheduler/stale-podgroup-timestamp`",
+        proof: "the annotation `kai.scheduler/stale-podgroup-timestamp` of a PodGroup; about the job whose pods name it",
         fix: "find the pod that failed first, and why",
         link: "docs/diagnose.md#podgroupstale",
     },

@@ -35,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::WorkersLeft,
         severity: Severity::Warning,
-        proof: "the condition Succeeded or Failed of an MPIJob or another job of the training operator, or phase Succeeded of the launcher, for 2 minutes, while workers are in phase Running",
+        proof: "the condition Succeeded or Failed of an MPIJob or another job of the training operator, or phase Succeeded of the launcher, for 2 minutes, while workers are in phase Running; with cleanPodPolicy if it is Running or All, with which the operator should have deleted them",
         fix: "set runPolicy.cleanPodPolicy to Running, and delete the workers or the job",
         link: "docs/diagnose.md#workersleft",
     },

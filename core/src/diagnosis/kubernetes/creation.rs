@@ -9,6 +9,7 @@ use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 use crate::lifecycle::PodPhase;
+use crate::quantity::milli_units;
 
 /// Reasons of the Job controller, of training operators and of Ray.
 const REASONS: [&str; 5] =
@@ -37,6 +38,8 @@ const WEBHOOK_FIX: &str = "\
 const POD_SECURITY_FIX: &str = "\
     correct the fields in the message; those that the pod template lacks, such as IPC_LOCK or a host path, come from a fabric profile: \
     set fabric.podSecurityDefault (docs/fabric.md#pod-security), or another webhook";
+/// Fix for a quota that no pod of the job fits.
+const SMALL_QUOTA_FIX: &str = "raise the ResourceQuota in the message, or lower the requests of the pods: the quota is too small even if nothing else uses it";
 /// Fix for a missing `ServiceAccount`.
 const ACCOUNT_FIX: &str =
     "create the ServiceAccount in the message, or correct spec.serviceAccountName of the pod template";
@@ -79,6 +82,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
 #[derive(Clone, Copy, Debug)]
 enum Cause<'a> {
     Quota,
+    /// A pod requests more than the quota in all.
+    SmallQuota,
     /// A webhook of this name does not answer.
     Webhook(&'a str),
     ServiceAccount,
@@ -91,6 +96,7 @@ impl<'a> Cause<'a> {
         let webhook = message.split_once(UNANSWERED).and_then(|(_, rest)| rest.split_once('"'));
         match webhook {
             Some((name, _)) => Self::Webhook(name),
+            None if message.contains(QUOTA) && exceeds_quota(message) => Self::SmallQuota,
             None if message.contains(QUOTA) => Self::Quota,
             None if message.contains(NO_ACCOUNT) => Self::ServiceAccount,
             None if message.contains(POD_SECURITY) => Self::PodSecurity,
@@ -101,6 +107,7 @@ impl<'a> Cause<'a> {
     fn summary(self) -> String {
         match self {
             Self::Quota => "the quota is used up".to_owned(),
+            Self::SmallQuota => "each requests more than the quota allows in all".to_owned(),
             Self::Webhook(name) => format!("webhook {name} did not answer"),
             Self::ServiceAccount => "their ServiceAccount does not exist".to_owned(),
             Self::PodSecurity => "the Pod Security level forbids the pod".to_owned(),
@@ -111,6 +118,7 @@ impl<'a> Cause<'a> {
     fn recovery(self) -> Recovery {
         match self {
             Self::Quota => Recovery::CreationRetried,
+            Self::SmallQuota => Recovery::CreationExceedsQuota,
             Self::Webhook(_) => Recovery::WebhookUnavailable,
             Self::ServiceAccount | Self::PodSecurity | Self::Denied => Recovery::CreationDenied,
         }
@@ -123,7 +131,24 @@ impl<'a> Cause<'a> {
             Self::Webhook(_) => Some(WEBHOOK_FIX),
             Self::ServiceAccount => Some(ACCOUNT_FIX),
             Self::PodSecurity => Some(POD_SECURITY_FIX),
+            Self::SmallQuota => Some(SMALL_QUOTA_FIX),
             Self::Quota | Self::Denied => None,
         }
     }
+}
+
+/// Returns true if the message of the apiserver about a quota, `…, requested: R=Q,…, used: R=Q,…, limited: R=Q,…`, contains a request
+/// above the limit.
+fn exceeds_quota(message: &str) -> bool {
+    let list = |name: &str| message.split_once(name).map(|(_, rest)| rest.split(": ").next().unwrap_or_default());
+    let (Some(requested), Some(limited)) = (list("requested: "), list("limited: ")) else { return false };
+    let entries = |list: &'_ str| -> Vec<(String, Option<u64>)> {
+        let pairs = list.split(',').filter_map(|entry| entry.trim().split_once('='));
+        pairs.map(|(name, text)| (name.to_owned(), milli_units(&text.into()))).collect()
+    };
+    let limits = entries(limited);
+    entries(requested).iter().any(|(name, requested)| {
+        let limit = limits.iter().find(|(known, _)| known == name).and_then(|(_, limit)| *limit);
+        requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
+    })
 }

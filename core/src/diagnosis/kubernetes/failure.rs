@@ -8,6 +8,7 @@ use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::Completion;
 
@@ -28,16 +29,20 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let is_collective = job.is_collective();
     let takes_part = |pod: &PodRecord| is_collective && pod.is_rank() || is_of_cluster(pod);
     let has_peers = job.active().any(|pod| takes_part(pod) && pod.is_running());
-    if !has_peers || job.runs_with_fewer() {
+    // The pods of a job that has finished wait for nothing.
+    let has_ended = job.workload.is_some_and(WorkloadRecord::is_finished);
+    if !has_peers || has_ended || job.runs_with_fewer() {
         return;
     }
-    let failed = job.not_replaced(|pod| {
+    let mut failed = job.not_replaced(|pod| {
         let has_failed = failure(pod).is_some_and(|(_, last)| is_older(last.finished, REPLACEMENT, context.now));
         has_failed && takes_part(pod) && pod.deleted.is_none()
     });
     if failed.is_empty() {
         return;
     }
+    // The first one may be the cause of the others.
+    failed.sort_by_key(|pod| failure(pod).and_then(|(_, last)| last.finished));
     let recovery = match job.replacement(&failed) {
         Replacement::Restarts | Replacement::Unknown => Recovery::RankReplaced,
         Replacement::Never | Replacement::LimitReached => Recovery::RankStays,

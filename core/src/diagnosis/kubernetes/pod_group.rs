@@ -6,12 +6,15 @@ use jiff::SignedDuration;
 
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::gang_key::{GangApi, GangKey, PodGroupRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::reference::ObjectKey;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, MAX_EVIDENCE, Recovery, WorkloadName};
+use crate::lifecycle::PodPhase;
 use crate::names::join_names;
 
 /// Age of a pod until which its `PodGroup` may still be created.
@@ -52,7 +55,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
     for group in &context.snapshot.pod_groups {
         let key = (group.api, &*group.namespace, &*group.name);
         let has_members = members.contains_key(&key) || context.has_other_members(group);
-        found.extend(stale(group));
+        found.extend(stale(group, members.get(&key).map(Vec::as_slice).unwrap_or_default()));
         found.extend(orphaned(group, has_members, context));
         found.extend(two_owners(group));
     }
@@ -60,14 +63,19 @@ pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
 
 /// Returns what a scheduler reports about a `PodGroup` that it cannot place: its conditions, and the newest event.
 pub(super) fn refusals(group: &PodGroupRecord, context: &Context<'_>) -> Vec<Evidence> {
-    let conditions = group.conditions.iter().filter(|condition| match &*condition.kind {
-        kind if kind.contains(UNSCHEDULABLE) => condition.is_true(),
-        kind => kind.ends_with(SCHEDULED) && &*condition.status == "False",
-    });
-    let conditions = conditions.map(|condition| {
-        let field = format!("status.conditions[{}]", condition.kind);
-        Evidence::new(group.title(), field, &condition.summary(), condition.since)
-    });
+    let of_list = |list: &'static str, conditions: &[ConditionRecord]| {
+        let refusals = conditions.iter().filter(|condition| match &*condition.kind {
+            kind if kind.contains(UNSCHEDULABLE) => condition.is_true(),
+            kind => kind.ends_with(SCHEDULED) && &*condition.status == "False",
+        });
+        let evidence = refusals.map(|condition| {
+            let field = format!("status.{list}[{}]", condition.kind);
+            Evidence::new(group.title(), field, &condition.summary(), condition.since)
+        });
+        evidence.collect::<Vec<_>>()
+    };
+    let conditions = of_list("conditions", &group.conditions).into_iter();
+    let conditions = conditions.chain(of_list("schedulingConditions", &group.scheduling_conditions));
     let is_refusal = |event: &&&EventRecord| REFUSALS.contains(&&*event.reason) && event.last >= group.created;
     let newest = context.group_events(group).iter().filter(is_refusal).max_by_key(|event| event.last);
     conditions.chain(newest.map(|event| event_evidence(event))).collect()
@@ -143,13 +151,24 @@ fn two_owners(group: &PodGroupRecord) -> Option<Diagnosis> {
     Some(Diagnosis::new(code, workload(group), Recovery::PodGroupMixed, &message).with_evidence([evidence]))
 }
 
-fn stale(group: &PodGroupRecord) -> Option<Diagnosis> {
+/// Reports a gang that KAI is about to evict, as a finding about the job of its pods.
+fn stale(group: &PodGroupRecord, members: &[(&Job<'_>, &PodRecord, &GangKey)]) -> Option<Diagnosis> {
     let since = group.stale_since.as_deref()?;
     let field = "metadata.annotations[kai.scheduler/stale-podgroup-timestamp]";
     let evidence = Evidence::new(group.title(), field, since, since.parse().ok());
     let message = format!("PodGroup {} has fewer pods than its minimum", group.name);
     let code = DiagnosisCode::PodGroupStale;
-    Some(Diagnosis::new(code, workload(group), Recovery::GangEvicted, &message).with_evidence([evidence]))
+    let job = members.first().map(|(job, ..)| *job);
+    let job = job.filter(|job| members.iter().all(|(other, ..)| other.key == job.key));
+    let recovery = if job.is_some_and(lost_rank) { Recovery::GangReduced } else { Recovery::GangEvicted };
+    let workload = job.map_or_else(|| workload(group), Job::workload_name);
+    Some(Diagnosis::new(code, workload, recovery, &message).with_evidence([evidence]))
+}
+
+/// Returns true if a pod of a job has failed, and nothing replaces it.
+fn lost_rank(job: &Job<'_>) -> bool {
+    let failed = job.not_replaced(|pod| pod.phase == PodPhase::Failed);
+    !failed.is_empty() && matches!(job.replacement(&failed), Replacement::Never | Replacement::LimitReached)
 }
 
 /// Reports a `PodGroup` of a pod that does not exist. Owners of other kinds are deleted together with their `PodGroup`.

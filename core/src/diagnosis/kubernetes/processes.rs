@@ -7,7 +7,7 @@ use crate::diagnosis::job::{Job, pod_names};
 use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
-use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
 /// Reasons of node-problem-detector and of the kubelet for a process that the kernel killed.
 const REASONS: [&str; 2] = ["OOMKilling", "SystemOOM"];
@@ -39,7 +39,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         format!("the kernel killed a process on the node of {}, whose containers still run", pod_names(&pods));
     let code = DiagnosisCode::ProcessKilled;
     let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::ProcessKilled, &message);
-    found.push(diagnosis.with_evidence(events.into_iter().map(event_evidence)));
+    let nodes =
+        pods.iter().filter_map(|pod| Some(Evidence::new(pod.title(), "spec.nodeName", pod.node.as_deref()?, None)));
+    found.push(diagnosis.with_evidence(events.into_iter().map(event_evidence)).with_evidence(nodes));
 }
 
 /// Returns false if the message names the cgroup of another pod: it contains the UID of a pod, in some drivers with

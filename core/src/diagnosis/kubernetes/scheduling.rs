@@ -16,6 +16,8 @@ use super::{claims, gates, pod_group};
 pub(super) const GRACE: SignedDuration = SignedDuration::from_mins(5);
 /// Time that a new node may need until its pods are scheduled.
 const SCALE_UP: SignedDuration = SignedDuration::from_mins(10);
+/// Condition of a pod that a scheduler could not place.
+const CONDITION_FIELD: &str = "status.conditions[PodScheduled]";
 /// Event of the cluster autoscaler for a pod for which it adds a node.
 const SCALE_UP_EVENT: &str = "TriggeredScaleUp";
 /// Event of a scheduler for a pod that fits no node.
@@ -31,6 +33,16 @@ const EXCLUDED: [&str; 2] = ["untolerated taint", "didn't match Pod's node affin
 const EXCLUDED_FIX: &str = "\
     read the scheduler's message: correct tolerations, selectors and affinity of the pods, or the labels and taints of the nodes; \
     free capacity does not help";
+/// Messages of Coscheduling and Koordinator about a gang whose pods do not all exist.
+const SHORT_GANG: [&str; 2] = ["cannot find enough sibling pods", "gang child pod not collect enough"];
+const SHORT_GANG_FIX: &str = "\
+    create the missing pods of the gang, or lower its minimum (minMember, or min-available in the annotations of the pods) to the number \
+    of pods that start together; free capacity does not help";
+/// Parts of the message of KAI about a job that never fits its queue.
+const REQUESTED: &str = "requested ";
+const QUEUE_LIMIT: &str = "queue limit is ";
+const QUEUE_LIMIT_FIX: &str = "\
+    raise the limit of the queue in the message, or make the job smaller; free capacity does not help";
 /// Scheduler of pods that name none.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -85,10 +97,9 @@ fn no_device(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord], d
     let pods: Vec<&PodRecord> = unscheduled.iter().filter(requests).copied().collect();
     let request = verb(pods.len(), "requests", "request");
     let message = format!("{} {request} {device}, which no node offers{}", pod_names(&pods), job.waiting_peers(&pods));
-    let evidence = pods.iter().map(|pod| {
-        let condition = pod.condition("PodScheduled");
-        let value = condition.map_or_else(|| device.to_owned(), ConditionRecord::summary);
-        Evidence::new(pod.title(), "status.conditions[PodScheduled]", &value, waiting_since(pod))
+    let evidence = pods.iter().map(|pod| match pod.condition("PodScheduled") {
+        Some(condition) => Evidence::new(pod.title(), CONDITION_FIELD, &condition.summary(), waiting_since(pod)),
+        None => Evidence::new(pod.title(), "spec.containers[].resources", device, pod.created),
     });
     Diagnosis::new(DiagnosisCode::DeviceOnNoNode, job.workload_name(), Recovery::DeviceAwaited, &message)
         .with_evidence(evidence)
@@ -130,7 +141,7 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
         let condition = pod.condition("PodScheduled");
         let gates = (!pod.gates.is_empty()).then(|| format!("gates {}", pod.gates.join(", ")));
         let value = gates.or_else(|| condition.map(ConditionRecord::summary))?;
-        Some(Evidence::new(pod.title(), "status.conditions[PodScheduled]", &value, waiting_since(pod)))
+        Some(Evidence::new(pod.title(), CONDITION_FIELD, &value, waiting_since(pod)))
     });
     let events = unscheduled.iter().flat_map(|pod| context.pod_events(pod));
     let events = events.filter(|event| &*event.reason == FAILED_EVENT).take(1).map(|event| event_evidence(event));
@@ -143,6 +154,8 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     if !is_partial && unscheduled.iter().all(|pod| !is_attempted(pod, context)) {
         return not_attempted(job, context, unscheduled);
     }
+    let messages = unscheduled.iter().filter_map(|pod| pod.condition("PodScheduled")?.message.as_deref());
+    let cause = Cause::new(&messages.collect::<Vec<_>>());
     let (code, message) = if is_partial {
         let scheduled = job.active().filter(|pod| pod.is_scheduled()).count();
         let all = scheduled + unscheduled.len();
@@ -150,33 +163,89 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
         let message = format!("{scheduled} of {all} pods {have} a node; {} {wait} for one", pod_names(unscheduled));
         (DiagnosisCode::GangPartlyScheduled, message)
     } else {
-        let message = format!("no node fits {}", pod_names(unscheduled));
-        (DiagnosisCode::PodsUnschedulable, message)
+        (DiagnosisCode::PodsUnschedulable, cause.message(unscheduled))
     };
     // Peers of a pod that replaces another one have worked before.
     let since = unscheduled.iter().filter_map(|pod| pod.created).min();
-    let (recovery, fix) = cause(unscheduled);
+    let (recovery, fix) = (cause.recovery(), cause.fix());
     let diagnosis = Diagnosis::new(code, workload, recovery, &message)
         .with_evidence(evidence.chain(events))
         .with_waste(job.waste(unscheduled, since, context.now));
     Some(if let Some(fix) = fix { diagnosis.with_fix(fix) } else { diagnosis })
 }
 
-/// Returns the recovery of pods without a node by the messages of the scheduler, and the fix if more capacity is none.
-fn cause(unscheduled: &[&PodRecord]) -> (Recovery, Option<&'static str>) {
-    let message = |pod: &PodRecord| pod.condition("PodScheduled").and_then(|condition| condition.message.clone());
-    let messages: Vec<_> = unscheduled.iter().filter_map(|pod| message(pod)).collect();
-    if messages.iter().any(|message| message.to_ascii_lowercase().contains(VOLUME_CLAIM)) {
-        return (Recovery::VolumeAwaited, Some(VOLUME_FIX));
+/// Why pods have no node, by the messages of the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Capacity,
+    Volume,
+    /// The taints and labels of all nodes exclude the pods.
+    Excluded,
+    /// The gang has fewer pods than its minimum.
+    ShortGang,
+    /// The job requests more than the limit of its queue.
+    QueueLimit,
+}
+
+impl Cause {
+    fn new(messages: &[&str]) -> Self {
+        let excludes_all = |message: &&str| {
+            let nodes = message.split(PREEMPTION).next().unwrap_or_default();
+            nodes.split(", ").all(|part| EXCLUDED.iter().any(|excluded| part.contains(excluded)))
+        };
+        if messages.iter().any(|message| message.to_ascii_lowercase().contains(VOLUME_CLAIM)) {
+            Self::Volume
+        } else if messages.iter().any(|message| SHORT_GANG.iter().any(|text| message.contains(text))) {
+            Self::ShortGang
+        } else if messages.iter().any(|message| exceeds_queue(message)) {
+            Self::QueueLimit
+        } else if !messages.is_empty() && messages.iter().all(excludes_all) {
+            Self::Excluded
+        } else {
+            Self::Capacity
+        }
     }
-    let excludes_all = |message: &str| {
-        let nodes = message.split(PREEMPTION).next().unwrap_or_default();
-        nodes.split(", ").all(|part| EXCLUDED.iter().any(|excluded| part.contains(excluded)))
+
+    fn message(self, pods: &[&PodRecord]) -> String {
+        let names = pod_names(pods);
+        match self {
+            Self::ShortGang => format!("the gang of {names} has fewer pods than its minimum"),
+            Self::QueueLimit => format!("the job of {names} requests more than the limit of its queue"),
+            Self::Capacity | Self::Volume | Self::Excluded => format!("no node fits {names}"),
+        }
+    }
+
+    fn recovery(self) -> Recovery {
+        match self {
+            Self::Capacity => Recovery::WaitsForCapacity,
+            Self::Volume => Recovery::VolumeAwaited,
+            Self::Excluded => Recovery::NodesExcluded,
+            Self::ShortGang => Recovery::GangShort,
+            Self::QueueLimit => Recovery::QueueLimitTooSmall,
+        }
+    }
+
+    /// Returns the fix, if more capacity is none.
+    fn fix(self) -> Option<&'static str> {
+        match self {
+            Self::Capacity => None,
+            Self::Volume => Some(VOLUME_FIX),
+            Self::Excluded => Some(EXCLUDED_FIX),
+            Self::ShortGang => Some(SHORT_GANG_FIX),
+            Self::QueueLimit => Some(QUEUE_LIMIT_FIX),
+        }
+    }
+}
+
+/// Returns true if a message of KAI contains a request above the limit of the queue, as in `Workload requested 32 GPUs, but team-a
+/// queue limit is 16 GPUs`.
+fn exceeds_queue(message: &str) -> bool {
+    let number_after = |text: &str| {
+        let (_, rest) = message.split_once(text)?;
+        rest.split_whitespace().next()?.parse::<f64>().ok()
     };
-    if !messages.is_empty() && messages.iter().all(|message| excludes_all(message)) {
-        return (Recovery::NodesExcluded, Some(EXCLUDED_FIX));
-    }
-    (Recovery::WaitsForCapacity, None)
+    let (requested, limit) = (number_after(REQUESTED), number_after(QUEUE_LIMIT));
+    requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
 }
 
 /// Returns true if a scheduler reported an attempt to schedule the pod.
@@ -207,8 +276,10 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
         let group_names = join_names(groups.iter().map(|group| &group.name));
         let message = format!("{names} cannot place PodGroup {group_names} of {}", pod_names(pods));
         let code = DiagnosisCode::PodsUnschedulable;
-        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::WaitsForCapacity, &message);
-        return Some(diagnosis.with_evidence(refusals).with_waste(job.waste(pods, None, context.now)));
+        let cause = Cause::new(&refusals.iter().map(|refusal| &*refusal.value).collect::<Vec<_>>());
+        let diagnosis = Diagnosis::new(code, job.workload_name(), cause.recovery(), &message);
+        let diagnosis = diagnosis.with_evidence(refusals).with_waste(job.waste(pods, None, context.now));
+        return Some(if let Some(fix) = cause.fix() { diagnosis.with_fix(fix) } else { diagnosis });
     }
     let phases = groups
         .iter()

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::group::{Group, GroupMember};
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::container::ContainerRecord;
@@ -21,6 +21,10 @@ const MIN_RUN: SignedDuration = SignedDuration::from_secs(30);
 const GRACE: SignedDuration = SignedDuration::from_mins(1);
 /// Default time-outs of the first connection with NCCL, and with Gloo: members that have run for longer had a group.
 const CONNECTION: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(10), SignedDuration::from_mins(30));
+/// Number of restarts from which another one is likely.
+const REPEATED: u64 = 3;
+/// Reason of the events of the kubelet about probes that fail.
+const UNHEALTHY: &str = "Unhealthy";
 
 /// A member that restarted or was recreated.
 struct Restarted<'a> {
@@ -43,7 +47,8 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     let pods: Vec<&PodRecord> = restarted.iter().map(|restarted| restarted.member.pod).collect();
     let is_master = pods.iter().any(|pod| group.is_master(pod));
     let code = if is_master { DiagnosisCode::MasterRestarted } else { DiagnosisCode::WorkerRestarted };
-    let recovery = recovery(job, &behind, first, context);
+    let restarts = restarted.iter().map(|restarted| restarted.member.container.restarts).max().unwrap_or_default();
+    let recovery = recovery(job, &behind, first, restarts, context);
     let message = format!("{} restarted, and {} did not", pod_names(&pods), pod_names(&behind));
     let starts = behind.iter().filter_map(|pod| {
         let container = pod.main().next()?;
@@ -58,7 +63,14 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     if !restarted.iter().any(|restarted| restarted.is_certain) {
         diagnosis.finding.severity = Severity::Warning;
     }
-    let evidence = restarted.into_iter().map(|restarted| restarted.evidence).chain(starts.take(2));
+    let unwatched = behind.iter().filter_map(|pod| {
+        let variable = pod.transport.unwatched.filter(|_| recovery == Recovery::PeersNotAborted)?;
+        Some(Evidence::new(pod.title(), "spec.containers[].env", &format!("{variable}=0"), None))
+    });
+    let probes = pods.iter().filter_map(|pod| context.newest_pod_event(pod, &[UNHEALTHY]).map(event_evidence));
+    let probes: Vec<Evidence> = probes.filter(|_| restarts > 0).take(1).collect();
+    let evidence = restarted.into_iter().map(|restarted| restarted.evidence);
+    let evidence = evidence.chain(unwatched.take(1)).chain(probes).chain(starts.take(2));
     found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now)));
 }
 
@@ -84,7 +96,9 @@ fn restart<'a>(
         let at = last.finished.filter(|at| *at <= started)?;
         let has_joined = last.started.is_some_and(|started| at.duration_since(started) >= MIN_RUN);
         let field = container.status_field("lastState.terminated");
-        let evidence = Evidence::new(pod.title(), field, &last.summary(), Some(at));
+        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
+        let value = format!("{}, {} {noun}", last.summary(), container.restarts);
+        let evidence = Evidence::new(pod.title(), field, &value, Some(at));
         return has_joined.then_some(Restarted { member: *member, at, evidence, is_certain: true });
     }
     // A pod that its owner recreated has no restarts.
@@ -131,11 +145,16 @@ fn was_recreated(pod: &PodRecord, job: &Job<'_>, context: &Context<'_>) -> bool 
 }
 
 /// Decides whether the peers restart too, and rejoin.
-fn recovery(job: &Job<'_>, behind: &[&PodRecord], lost: Timestamp, context: &Context<'_>) -> Recovery {
+fn recovery(job: &Job<'_>, behind: &[&PodRecord], lost: Timestamp, restarts: u64, context: &Context<'_>) -> Recovery {
+    let unwatched = || behind.iter().any(|pod| pod.transport.unwatched.is_some());
+    let uses_gloo = || behind.iter().any(|pod| pod.accelerators() == 0 && !pod.usage.claims_devices);
     match job.replacement(behind) {
         Replacement::Never => Recovery::PeersStay,
         Replacement::Unknown => Recovery::PeersUnknown,
         Replacement::LimitReached => Recovery::BackoffUsedUp,
+        Replacement::Restarts if uses_gloo() => Recovery::PeersWithoutWatchdog,
+        Replacement::Restarts if unwatched() => Recovery::PeersNotAborted,
+        Replacement::Restarts if restarts >= REPEATED => Recovery::MemberRestartsAgain,
         Replacement::Restarts if is_older(Some(lost), COLLECTIVE_TIMEOUT * 2, context.now) => Recovery::PeersStalled,
         Replacement::Restarts => Recovery::PeersRejoin,
     }

@@ -23,6 +23,11 @@ pub(in crate::diagnosis) struct ConditionRecord {
 
 /// Reads `status.conditions`.
 pub(super) fn conditions(object: &Value) -> Vec<ConditionRecord> {
+    conditions_at(object, "/status/conditions")
+}
+
+/// Reads the conditions in the list at `pointer`.
+pub(super) fn conditions_at(object: &Value, pointer: &str) -> Vec<ConditionRecord> {
     let read = |condition: &Value| {
         Some(ConditionRecord {
             kind: name(condition, "/type")?,
@@ -33,7 +38,7 @@ pub(super) fn conditions(object: &Value) -> Vec<ConditionRecord> {
             reported: time(condition, "/lastHeartbeatTime").or_else(|| time(condition, "/lastProbeTime")),
         })
     };
-    items(object, "/status/conditions", MAX_CONDITIONS).filter_map(read).collect()
+    items(object, pointer, MAX_CONDITIONS).filter_map(read).collect()
 }
 
 /// Returns the condition of a type.

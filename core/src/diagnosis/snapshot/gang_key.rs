@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::condition::{ConditionRecord, conditions};
+use super::condition::{ConditionRecord, conditions, conditions_at};
 use super::read::{name, time, truncate};
 use super::reference::{Reference, owners};
 use crate::gang::{GangMode, applied_gang, key};
@@ -60,6 +60,8 @@ pub(in crate::diagnosis) struct PodGroupRecord {
     pub(in crate::diagnosis) owners: Vec<Reference>,
     pub(in crate::diagnosis) phase: Option<Box<str>>,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+    /// Conditions that KAI writes about each pool of nodes.
+    pub(in crate::diagnosis) scheduling_conditions: Vec<ConditionRecord>,
     /// Since when KAI considers the gang incomplete.
     pub(in crate::diagnosis) stale_since: Option<Box<str>>,
 }
@@ -150,6 +152,7 @@ impl PodGroupRecord {
             owners: owners(raw),
             phase: name(raw, "/status/phase"),
             conditions: conditions(raw),
+            scheduling_conditions: conditions_at(raw, "/status/schedulingConditions"),
             stale_since: raw
                 .pointer("/metadata/annotations/kai.scheduler~1stale-podgroup-timestamp")
                 .and_then(super::read::as_name),

@@ -19,6 +19,9 @@ const OF_RDMA: [&str; 2] = ["NCCL_IB_", "NCCL_NET_GDR_"];
 const VARIABLES: &str = "spec.containers[].env";
 /// Default port of NCCL's RAS.
 const RAS_PORT: u16 = 28028;
+/// Variables of PyTorch that disable its watchdog with 0, and those that replace it with 1; the first names are the newer ones.
+const ERROR_HANDLING: [&str; 2] = ["TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"];
+const BLOCKING: [&str; 2] = ["TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"];
 
 /// The network that a pod requests for NCCL.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +38,8 @@ pub(in crate::diagnosis) struct TransportRecord {
     pub(in crate::diagnosis) refused: Option<&'static str>,
     /// Variable of a main container that disables RDMA.
     pub(in crate::diagnosis) disabled: Option<&'static str>,
+    /// Variable of a main container that disables PyTorch's watchdog for NCCL.
+    pub(in crate::diagnosis) unwatched: Option<&'static str>,
     /// True if a main container sets `NCCL_DEBUG`.
     pub(in crate::diagnosis) sets_debug: bool,
 }
@@ -58,6 +63,7 @@ impl TransportRecord {
             requested,
             refused,
             disabled: main().find_map(disabling_variable),
+            unwatched: main().find_map(unwatched),
             sets_debug: is_set("NCCL_DEBUG"),
         }
     }
@@ -122,6 +128,15 @@ fn disabling_variable(container: Container<'_>) -> Option<&'static str> {
     } else {
         container.env("NCCL_NET").filter(|network| network.eq_ignore_ascii_case("Socket")).map(|_| "NCCL_NET")
     }
+}
+
+/// Returns the variable with which PyTorch neither aborts a collective operation at its time-out nor waits for it with one.
+fn unwatched(container: Container<'_>) -> Option<&'static str> {
+    let value = |name: &str| container.env(name).and_then(|value| value.trim().parse::<i64>().ok());
+    let is_blocking = BLOCKING.iter().any(|name| value(name) == Some(1));
+    // The newer name takes precedence.
+    let handling = ERROR_HANDLING.iter().find_map(|name| Some((*name, value(name)?)));
+    handling.filter(|(_, value)| *value == 0 && !is_blocking).map(|(name, _)| name)
 }
 
 /// Returns the port in `NCCL_RAS_ADDR`: `HOST:PORT`.

@@ -13,6 +13,12 @@ const SUSPEND: [(&str, &str); 2] =
     [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
 /// Fields with the limit of restarts.
 const BACKOFF_LIMITS: [&str; 2] = ["/spec/runPolicy/backoffLimit", "/spec/backoffLimit"];
+/// Fields with the policy for pods that run when the job has finished, and the values with which the operator deletes them.
+const CLEANUP: [(&str, &str); 2] = [
+    ("/spec/runPolicy/cleanPodPolicy", "spec.runPolicy.cleanPodPolicy"),
+    ("/spec/cleanPodPolicy", "spec.cleanPodPolicy"),
+];
+const DELETING: [&str; 2] = ["Running", "All"];
 /// Label and annotation that disable injection, if they are those of a pod.
 const INJECT: [&str; 2] =
     ["/metadata/labels/sidecar.istio.io~1inject", "/metadata/annotations/sidecar.istio.io~1inject"];
@@ -44,6 +50,15 @@ const USUAL_MANAGERS: [&str; 6] = [
 /// Maximum number of roles of a job.
 const MAX_ROLES: usize = 16;
 
+/// A policy with which the operator deletes the pods that run when the job has finished.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct CleanupPolicy {
+    /// Field of the policy.
+    pub(in crate::diagnosis) field: &'static str,
+    /// Its value.
+    pub(in crate::diagnosis) policy: Box<str>,
+}
+
 /// A workload.
 #[derive(Clone, Debug)]
 pub(in crate::diagnosis) struct WorkloadRecord {
@@ -66,6 +81,8 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) backoff_limit: Option<u64>,
     /// Roles, in lower case, whose pods the operator replaces if their exit code is at least 128.
     pub(in crate::diagnosis) exit_code_roles: Vec<Box<str>>,
+    /// The policy with which the operator deletes the pods that run when the job has finished.
+    pub(in crate::diagnosis) cleanup: Option<CleanupPolicy>,
     /// True if it has a label or annotation that disables injection, which has an effect only on pods.
     pub(in crate::diagnosis) disables_injection: bool,
     /// Number of ranks of each worker of an MPI job.
@@ -127,6 +144,10 @@ impl WorkloadRecord {
             pods: pods.filter(|pods| *pods > 0),
             backoff_limit: BACKOFF_LIMITS.iter().find_map(|pointer| raw.pointer(pointer)?.as_u64()),
             exit_code_roles: exit_code_roles(raw),
+            cleanup: CLEANUP.iter().find_map(|(pointer, field)| {
+                let policy = name(raw, pointer).filter(|policy| DELETING.contains(&&**policy))?;
+                Some(CleanupPolicy { field, policy })
+            }),
             disables_injection: INJECT
                 .iter()
                 .any(|pointer| raw.pointer(pointer).and_then(Value::as_str) == Some("false")),

@@ -224,3 +224,40 @@ fn a_failed_rank_that_was_replaced_has_restarted() {
     objects[1] = with(objects[1].clone(), json!({"metadata": {"creationTimestamp": ago(7200)}}));
     check(&objects.into_iter().chain([new]).collect::<Vec<_>>(), &["E WorkerRestarted yes"]);
 }
+
+/// Returns the job whose worker has restarted `count` times, and whose other members have these variables.
+fn restarted_worker(count: u64, variables: &[(&str, &str)]) -> Vec<Value> {
+    let mut objects = job_with(1, restarted(300, 290));
+    objects[1]["status"]["containerStatuses"][0]["restartCount"] = count.into();
+    for index in [0, 2] {
+        objects[index] = set(objects[index].take(), variables);
+    }
+    objects
+}
+
+const UNWATCHED: (&str, &str) = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0");
+
+/// The peers rejoin only if something aborts their operation.
+#[rstest]
+#[case::watchdog(restarted_worker(1, &[]), "yes", None)]
+#[case::disabled(restarted_worker(1, &[UNWATCHED]), "no", Some("TORCH_NCCL_ASYNC_ERROR_HANDLING=0"))]
+#[case::former_name(restarted_worker(1, &[("NCCL_ASYNC_ERROR_HANDLING", "0")]), "no", Some("NCCL_ASYNC_ERROR_HANDLING=0"))]
+#[case::newer_name(restarted_worker(1, &[("NCCL_ASYNC_ERROR_HANDLING", "0"), ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3")]), "yes", None)]
+#[case::blocking(restarted_worker(1, &[UNWATCHED, ("TORCH_NCCL_BLOCKING_WAIT", "1")]), "yes", None)]
+#[case::gloo(without_accelerators(restarted_worker(1, &[])), "unknown", None)]
+#[case::two_restarts(restarted_worker(2, &[]), "yes", Some("exit code 1, 2 restarts"))]
+#[case::three_restarts(restarted_worker(3, &[]), "unknown", Some("exit code 1, 3 restarts"))]
+fn peers_that_are_aborted(#[case] objects: Vec<Value>, #[case] recovers: &str, #[case] value: Option<&str>) {
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!((found.code.code(), found.recovery.recovers().name()), ("WorkerRestarted", recovers));
+    let has_value = |value: &str| found.evidence.iter().any(|evidence| evidence.value == value);
+    assert!(value.is_none_or(has_value), "{found:?}");
+}
+
+#[test]
+fn the_probe_that_restarted_a_member_is_evidence() {
+    let mut objects = restarted_worker(6, &[]);
+    objects.push(event("Pod", "llama-worker-0", "Unhealthy", "Liveness probe failed", 180));
+    let found = report(&objects).diagnoses.remove(0);
+    assert!(found.evidence.iter().any(|evidence| evidence.value == "Liveness probe failed"), "{found:?}");
+}
