@@ -79,7 +79,7 @@ fn diagnose(arguments: &[&str], dump: &str) -> Run {
     trainmesh(&[&["diagnose", "-f", "-"], arguments].concat(), dump)
 }
 
-const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\n";
+const FOUND: &str = "ImagePullFails   no         16 acc-h   PyTorchJob team-a/llama\n";
 
 #[rstest]
 #[case::all(&[], 1, &[FOUND, "warning ", "2 findings in 2 workloads, 3 pods at 2026-01-01T12:00:00Z"], "")]
@@ -213,7 +213,10 @@ fn json_output_has_every_field_of_the_contract() {
     assert_eq!(keys(found), fields);
     assert_eq!(keys(&found["evidence"][0]), ["object", "field", "value", "time"]);
     assert_eq!(found["waste"], json!({"accelerators": 16, "acceleratorSeconds": 16 * 3600}));
-    assert_eq!(found["workload"], json!({"kind": "PyTorchJob", "namespace": "team-a", "name": "llama"}));
+    assert_eq!(
+        found["workload"],
+        json!({"apiGroup": null, "kind": "PyTorchJob", "namespace": "team-a", "name": "llama"})
+    );
 }
 
 #[test]
