@@ -115,7 +115,7 @@ fn init_crash(reason: &str, code: i64) -> Value {
 #[case::both(
     with(init_crash("Error", 1), crash_loop(3, "Error", 1)),
     "worker-0 crashes again and again",
-    "kubectl -n team-a logs llama-worker-0 --previous -c CONTAINER"
+    "kubectl -n team-a logs llama-worker-0 --previous -c fetch"
 )]
 fn the_container_that_crashes_is_named(#[case] patch: Value, #[case] subject: &str, #[case] command: &str) {
     let found = report(&job_with(3, patch)).diagnoses.remove(0);

@@ -177,7 +177,7 @@ fn a_main_container_that_the_annotation_misspells_has_not_finished() {
     let annotations = json!({"trainmesh.dev/payload-containers": "pytorch,evla"});
     let mut pod = with_sidecar("eval", annotations);
     pod["spec"]["containers"][2] = json!({"name": "eval"});
-    check(&[pod], &[]);
+    check(&[pod], &["E ProxyEndedEarly no"]);
 }
 
 #[test]
