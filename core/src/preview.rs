@@ -183,7 +183,9 @@ impl Preview {
         let manifest = Manifest { raw: &raw, namespace, runtimes };
         let mut roles = (workload_kind.render)(&manifest)?;
         for role in &mut roles {
-            live.iter().for_each(|live| live.identify(&mut role.pod));
+            for object in live {
+                object.identify(&mut role.pod);
+            }
         }
         let mut gangs = Gangs::read(workload_kind, &manifest, &roles);
         gangs.identify(live);

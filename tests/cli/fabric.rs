@@ -3,6 +3,7 @@
 use std::fs;
 
 use rstest::rstest;
+use trainmesh_core::config::profile::MachinePattern;
 use trainmesh_core::config::{
     Configuration, EXAMPLES_FOR_MACHINES, ProfileSource, builtin_profiles, profile_source, profile_sources,
 };
@@ -236,8 +237,7 @@ fn each_example_defines_the_profile_of_its_file_name() {
         assert_eq!(builtin_profiles().find(&name), None, "{name} must not be built in");
         let custom = configuration.fabric.profiles.all().into_iter();
         let custom = custom.filter(|(name, _)| configuration.fabric.profiles.is_custom(name));
-        let machines =
-            custom.flat_map(|(_, entry)| entry.profile.matches.machines.iter().map(|machine| machine.as_str()));
+        let machines = custom.flat_map(|(_, entry)| entry.profile.matches.machines.iter().map(MachinePattern::as_str));
         let listed = EXAMPLES_FOR_MACHINES.iter().find(|(example, _)| *example == name);
         assert_eq!(machines.collect::<Vec<_>>(), listed.map_or(&[][..], |(_, machines)| machines), "{name}");
         names.push(name);

@@ -475,7 +475,7 @@ fn jobs_without_a_queue_are_reported_once(#[case] metadata: &str, #[case] part: 
     assert_eq!(causes.iter().filter(|cause| cause.contains("ueue")).count(), 1, "{run:#?}");
 }
 
-/// Kueue labels jobs without a queue if their namespace has a LocalQueue called `default`.
+/// Kueue labels jobs without a queue if their namespace has a `LocalQueue` called `default`.
 #[rstest]
 #[case::default("default", "team", "kubeflow.org", true)]
 #[case::another_queue("gpu", "team", "kubeflow.org", false)]
@@ -497,7 +497,7 @@ fn jobs_in_a_default_queue_need_no_label(
     let input = job + &queue;
     let run = trainmesh(&["lint", "-f", "-", "-n", "team", "--gang=kueue", "-o", "json"], &input);
     assert_eq!(run.stdout.contains("TR016"), !is_queued, "{run:#?}");
-    let exception = "unless the namespace has a LocalQueue called default: set the label";
+    let exception = "unless the namespace has a `LocalQueue` called default: set the label";
     assert_eq!(run.stdout.contains(exception), !is_queued && group == "kubeflow.org", "{run:#?}");
     let run = trainmesh(&["preview", "-f", "-", "-n", "team", "--gang=kueue", "--fail-on", "warning"], &input);
     assert_eq!(run.code, Some(i32::from(!is_queued)), "{run:#?}");

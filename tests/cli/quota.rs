@@ -108,7 +108,7 @@ fn a_missing_queue_is_reported() {
     assert!(output.contains("read LocalQueue other"), "{output}");
 }
 
-/// Kueue labels jobs without a queue if their namespace has a LocalQueue called `default`.
+/// Kueue labels jobs without a queue if their namespace has a `LocalQueue` called `default`.
 #[rstest]
 #[case::exists("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/default", json!({"metadata": {"name": "default"}}), false)]
 #[case::missing(

@@ -56,7 +56,7 @@ pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut Find
                 of_first.value,
                 first.role.name
             );
-            findings.push(agent.field(own.setting), message);
+            findings.push(agent.field(own.variable), message);
         }
     }
 }
@@ -161,8 +161,7 @@ pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut Fin
 /// A setting of an agent as the manifest, or its operator, contains it.
 #[derive(Clone, Copy)]
 struct Setting<'a> {
-    /// Name of its variable.
-    setting: &'static str,
+    variable: &'static str,
     value: &'a str,
     /// Part of the value that is compared.
     compared: &'a str,
@@ -171,8 +170,8 @@ struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    fn of(agent: &'a Agent<'_>, setting: &'static str, value: &'a str) -> Self {
-        Self { setting, value, compared: value, is_option: agent.settings.has_flag(&[setting]) }
+    fn of(agent: &'a Agent<'_>, variable: &'static str, value: &'a str) -> Self {
+        Self { variable, value, compared: value, is_option: agent.settings.has_flag(&[variable]) }
     }
 
     /// Returns the endpoint of `agent`, of which the port is compared: a pod may name itself in another way than the others.
@@ -203,10 +202,10 @@ impl<'a> Setting<'a> {
 
     /// Returns the option, or the variable. The operator always sets that of the port.
     fn name(self) -> String {
-        match self.setting {
-            setting if self.is_option => option(setting),
+        match self.variable {
+            variable if self.is_option => option(variable),
             MASTER_PORT => "the port of the operator".to_owned(),
-            setting => setting.to_owned(),
+            variable => variable.to_owned(),
         }
     }
 }
