@@ -76,6 +76,10 @@ impl LiveCluster {
         match *self {}
     }
 
+    pub(super) fn has_default_queue(&self, _namespace: &str) -> anyhow::Result<bool> {
+        match *self {}
+    }
+
     pub(super) fn runtime(&self, _reference: &RuntimeReference) -> anyhow::Result<Option<Value>> {
         match *self {}
     }

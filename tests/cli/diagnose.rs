@@ -90,7 +90,7 @@ const FOUND: &str = "ImagePullFails   no         16 acc-h   PyTorchJob team-a/ll
 #[case::two_pods(&["llama-master-0", "llama-worker-0"], 2, &[], "error: found llama-master-0 and llama-worker-0: diagnose one")]
 #[case::name_with_a_namespace(&["pod", "team-a/llama-worker-0"], 2, &[], "error: expected KIND/NAME, KIND NAME or the name of a pod, found \"pod/team-a/llama-worker-0\"")]
 #[case::pod(&["llama-worker-0"], 1, &[FOUND, "1 finding in 1 workload"], "")]
-#[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
+#[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32 acc-h ", "(120m ago)"], "")]
 #[case::time_before_the_dump(&["--now", "2025-01-01T00:00:00Z"], 2, &[], "error: --now 2025-01-01T00:00:00Z is before the newest time in the dump, 2026-01-01T12:00:00Z")]
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
 #[case::missing(&["tfjob/llama"], 2, &[], "error: no TFJob llama to diagnose: PyTorchJob team-a/llama exists")]

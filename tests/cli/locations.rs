@@ -497,7 +497,7 @@ fn jobs_in_a_default_queue_need_no_label(
     let input = job + &queue;
     let run = trainmesh(&["lint", "-f", "-", "-n", "team", "--gang=kueue", "-o", "json"], &input);
     assert_eq!(run.stdout.contains("TR016"), !is_queued, "{run:#?}");
-    let exception = "unless the namespace has a `LocalQueue` called default: set the label";
+    let exception = "unless the namespace has a LocalQueue called default: set the label";
     assert_eq!(run.stdout.contains(exception), !is_queued && group == "kubeflow.org", "{run:#?}");
     let run = trainmesh(&["preview", "-f", "-", "-n", "team", "--gang=kueue", "--fail-on", "warning"], &input);
     assert_eq!(run.code, Some(i32::from(!is_queued)), "{run:#?}");

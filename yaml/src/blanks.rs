@@ -56,7 +56,7 @@ mod tests {
     )]
     #[case::behind_a_colon("a: 1\nb:\u{a0}2\nc: 3\n", 2, "a no-break space (U+00A0)")]
     #[case::behind_a_dash("a:\n- b: 1\n-\u{3000}c: 2\n- d: 3\n", 3, "an ideographic space (U+3000)")]
-    #[case::in_a_text("a: x\u{a0}y\nb: [\n", 3, "")]
+    #[case::in_a_text("a: x\u{a0}y\nb: [\n", 2, "")]
     fn characters_that_look_like_a_space_are_named(#[case] text: &str, #[case] line: u64, #[case] message: &str) {
         let error = parse(text).unwrap_err();
         assert!(error.line == line && error.message.contains(message), "{error}");

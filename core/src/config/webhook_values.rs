@@ -60,7 +60,6 @@ mod tests {
     #[case::other_value(&["controller: {replicas: 3}"], false)]
     #[case::enabled(&["controller: {enabled: false}", "controller: {enabled: true}"], false)]
     #[case::disabled(&["controller: {enabled: true}", "controller: {enabled: false}"], true)]
-    #[case::null(&["controller: {enabled: null}"], false)]
     #[case::of_a_parent_chart(&["trainmesh: {controller: {enabled: false}}"], true)]
     fn values_can_disable_the_controller(#[case] texts: &[&str], #[case] expected: bool) {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();

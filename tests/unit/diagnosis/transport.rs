@@ -149,7 +149,7 @@ fn a_profile_requests_rdma(#[case] applied: &str, #[case] env: Value, #[case] ex
     assert_eq!(short(&report(&pods, &[TCP, TCP])), Vec::from_iter(expected.map(message)));
 }
 
-/// Whether the connections of other plugins use the memory of accelerators is not known.
+/// Logs do not show whether the connections of other plugins use the memory of accelerators.
 #[test]
 fn gpudirect_is_checked_for_rdma_only() {
     let log = "a:1:2 [0] NCCL INFO Using network FasTrak\na:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/FasTrak/0";

@@ -91,7 +91,7 @@ spec:
         title: "a sidecar that the controller cannot terminate",
         why: "The controller cannot terminate the sidecar after the main containers complete. Unless the sidecar exits by \
               itself, the pod keeps running, and its job does not complete. The daemons of GPUDirect-TCPX and -TCPXO are not \
-              sidecars that the controller knows; they are reported as regular containers, unless a command in the pod contains \
+              sidecars in the catalog of the controller; they are reported as regular containers, unless a command in the pod contains \
               kill.",
         fix: "set termination.portForward: true, or name an entry of the catalog by trainmesh.dev/helper-containers; \
               docs/termination.md lists them",
