@@ -107,21 +107,25 @@ pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut Findin
     report_daemons(context, findings);
 }
 
-/// Reports daemons of a plugin that run as regular containers, and that nothing in the pod terminates. The controller takes them for main
-/// containers.
+/// Reports daemons of a plugin that run as regular containers, that nothing in the pod terminates, and that the controller takes for main
+/// containers: the pod does not declare them as sidecars, and no sidecar of the catalog is terminated.
 fn report_daemons(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    let LintInput { pod, member, .. } = *context.input;
+    let LintInput { pod, member, rules, .. } = *context.input;
+    let is_managed = rules.iter().any(|rule| rule.reason == Reason::HelpersManaged);
     let is_deleted =
         member.is_some_and(|member| member.kind.group == RAY || (member.kind.group, member.kind.kind) == MPI);
     let terminates = || pod.containers().any(|container| container.command_line().any(|text| text.contains(KILL)));
-    if !may_complete(context) || is_deleted || terminates() {
+    if !may_complete(context) || is_managed || is_deleted || terminates() {
         return;
     }
     let is_daemon = |container: &Container<'_>| {
         let has_image = || json::text(container.raw(), "image").is_some_and(|image| image.contains(DAEMON_IMAGE));
         container.kind == ContainerKind::App && (DAEMONS.contains(&container.name()) || has_image())
     };
-    for daemon in pod.containers().filter(is_daemon) {
+    let declared = pod.annotation(keys::HELPER_CONTAINERS).unwrap_or_default();
+    let is_declared =
+        |name: &str| declared.split(',').any(|entry| entry.split('=').next().map(str::trim) == Some(name));
+    for daemon in pod.containers().filter(is_daemon).filter(|daemon| !is_declared(daemon.name())) {
         let message =
             format!("the pod may never complete: {} is a regular container, which keeps running", daemon.name());
         findings.push_with_fix(Severity::Warning, daemon.pointer(), message, FIX_FOR_DAEMONS);

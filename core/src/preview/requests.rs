@@ -28,6 +28,8 @@ pub(super) struct EmbeddedWorkload {
 /// Short name of the accelerators in the resources of `DynamoGraphDeployment`
 /// (ai-dynamo/dynamo, `deploy/operator/api/v1alpha1`).
 const SHORT_NAME: &str = "gpu";
+/// Actions of a step on an object that exists.
+const OF_EXISTING: [&str; 3] = ["get", "delete", "patch"];
 /// Maximum nesting of the resources. Those of known kinds are in level 6 at most.
 const MAX_DEPTH: usize = 20;
 
@@ -40,19 +42,25 @@ pub(super) fn outside_templates(object: &Value) -> Option<Request<'_>> {
 /// Returns the first manifest of a workload in the spec of `object`, a Workflow of Argo: the field `resource.manifest`
 /// (argoproj/argo-workflows, `pkg/apis/workflow/v1alpha1`).
 pub(super) fn embedded_workload(object: &Value) -> Option<EmbeddedWorkload> {
-    let kind = |value: &Value| value.get("resource")?.get("manifest")?.as_str().and_then(workload_kind);
+    let kind = |value: &Value| {
+        let resource = value.get("resource")?;
+        let action = resource.get("action").and_then(Value::as_str).unwrap_or_default();
+        let manifest = resource.get("manifest").filter(|_| !OF_EXISTING.contains(&action))?;
+        manifest.as_str().and_then(workload_kind)
+    };
     let (path, kind) = find(object.get("spec")?, &mut "spec".to_owned(), 0, kind)?;
     Some(EmbeddedWorkload { path: format!("{path}.resource.manifest"), kind })
 }
 
-/// Returns the first kind of a workload that `text` names. It is not parsed, because it may be a template.
+/// Returns the first kind of a workload among the documents in `text`. It is not parsed, because it may be a template: the kind of a
+/// document is the first that it contains.
 fn workload_kind(text: &str) -> Option<&'static str> {
     let quotes = ['"', '\''];
-    text.split(['\n', ',', '{', '}']).find_map(|field| {
-        let (key, value) = field.split_once(':')?;
+    text.split("\n---").find_map(|document| {
+        let mut fields = document.split(['\n', ',', '{', '}']).filter_map(|field| field.split_once(':'));
+        let (_, value) = fields.find(|(key, _)| key.trim().trim_matches(quotes) == "kind")?;
         let value = value.trim().trim_matches(quotes);
-        let is_kind = key.trim().trim_matches(quotes) == "kind";
-        KINDS.iter().map(|workload| workload.kind).find(|kind| is_kind && *kind == value)
+        KINDS.iter().map(|workload| workload.kind).find(|kind| *kind == value)
     })
 }
 
@@ -131,6 +139,10 @@ mod tests {
     #[case::quoted("kind: 'PyTorchJob'\n", Some("PyTorchJob"))]
     #[case::json(r#"{"apiVersion":"v1","kind":"Pod","spec":{}}"#, Some("Pod"))]
     #[case::second_document("kind: ConfigMap\n---\nkind: JobSet", Some("JobSet"))]
+    #[case::kind_of_a_reference(
+        "kind: HorizontalPodAutoscaler\nspec:\n  scaleTargetRef:\n    kind: Deployment\n",
+        None
+    )]
     #[case::no_pods("apiVersion: v1\nkind: ConfigMap\ndata: {text: a Job}\n", None)]
     #[case::another_field("apiVersion: v1\nkind: ConfigMap\ndata: {mykind: Job}\n", None)]
     fn manifests_in_texts_have_their_path(#[case] manifest: &str, #[case] expected: Option<&str>) {
@@ -139,5 +151,15 @@ mod tests {
         let found = embedded_workload(&object);
         let expected = expected.map(|kind| ("spec.templates[1].resource.manifest", kind));
         assert_eq!(found.as_ref().map(|found| (found.path.as_str(), found.kind)), expected);
+    }
+
+    #[rstest]
+    #[case::apply("apply", true)]
+    #[case::delete("delete", false)]
+    #[case::get("get", false)]
+    #[case::patch("patch", false)]
+    fn manifests_of_existing_objects_create_no_pods(#[case] action: &str, #[case] expected: bool) {
+        let object = json!({"spec": {"templates": [{"resource": {"action": action, "manifest": "kind: Job"}}]}});
+        assert_eq!(embedded_workload(&object).is_some(), expected);
     }
 }

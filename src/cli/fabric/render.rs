@@ -23,7 +23,7 @@ use trainmesh_core::{keys, scope};
 #[command(after_help = "\
 Exit codes:
   0  success, also if the profile does not apply to the pod; a note states why
-  1  the profile is refused
+  1  the profile is refused or falls back to TCP
   2  an error")]
 pub(super) struct Arguments {
     /// Name of the profile

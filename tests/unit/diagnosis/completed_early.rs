@@ -124,6 +124,11 @@ fn indexed(pods: Vec<Value>) -> Vec<Value> {
     of_kind(pods, labels, ("batch/v1", "Job"))
 }
 
+fn volcano(pods: Vec<Value>) -> Vec<Value> {
+    let labels = |index: usize| json!({"volcano.sh/job-name": "llama", "volcano.sh/task-spec": "worker", "volcano.sh/task-index": index.to_string()});
+    of_kind(pods, labels, ("batch.volcano.sh/v1alpha1", "Job"))
+}
+
 fn job_set(pods: Vec<Value>, roles: [&str; 4]) -> Vec<Value> {
     let labels = |index: usize| {
         json!({"jobset.sigs.k8s.io/jobset-name": "llama", "jobset.sigs.k8s.io/replicatedjob-name": roles[index],
@@ -148,6 +153,8 @@ const WORKERS: [&str; 4] = ["worker"; 4];
 #[rstest]
 #[case::independent_indexes(indexed(beside(runs())), &[])]
 #[case::headless_service(all(indexed(beside(runs())), &json!({"spec": {"subdomain": "llama"}})), FOUND)]
+#[case::service_of_volcano(all(volcano(beside(runs())), &json!({"spec": {"subdomain": "llama"}})), &[])]
+#[case::volcano(all(volcano(beside(runs())), &env(ADDRESS)), FOUND)]
 #[case::address(all(indexed(beside(runs())), &env(ADDRESS)), FOUND)]
 #[case::rendezvous(all(indexed(beside(runs())), &env(&[("PET_RDZV_ENDPOINT", "llama-0.llama:29400")])), FOUND)]
 #[case::local_address(all(job_set(beside(runs()), WORKERS), &env(&[("MASTER_ADDR", "localhost")])), &[])]

@@ -136,6 +136,7 @@ fn networks_against_each_other(#[case] logs: &[&str], #[case] expected: &[&str])
 #[case::own_with_adapters("fabric=own", json!([{"name": "NCCL_IB_HCA", "value": "mlx5"}]), Some("fabric=own"))]
 #[case::own_with_a_network("fabric=own", json!([{"name": "NCCL_NET", "value": "gIB"}]), Some("fabric=own"))]
 #[case::own_with_tcp("fabric=own", json!([{"name": "NCCL_NET", "value": "Socket"}, {"name": "NCCL_IB_DISABLE", "value": "1"}]), None)]
+#[case::own_with_tcp_and_adapters("fabric=own", json!([{"name": "NCCL_NET", "value": "socket"}, {"name": "NCCL_IB_HCA", "value": "mlx5"}]), None)]
 #[case::own_with_tcpxo("mesh.hold,fabric=own", json!([{"name": "NCCL_FASTRAK_CTRL_DEV", "value": "eth0"}]), Some("NCCL_FASTRAK_CTRL_DEV"))]
 #[case::tcpx_without_a_profile("mesh.hold", json!([{"name": "NCCL_GPUDIRECTTCPX_CTRL_DEV", "value": "eth0"}]), Some("NCCL_GPUDIRECTTCPX_CTRL_DEV"))]
 #[case::adapters_without_a_profile("mesh.hold", json!([{"name": "NCCL_IB_HCA", "value": "mlx5"}]), None)]

@@ -196,6 +196,17 @@ fn with_daemon(container: &str) -> Scenario {
     with_daemon("name: tcpx-daemon, args: ['while [ ! -e /share/done ]; do sleep 10; done; pkill -e tcpgpudmarxd']"),
     None
 )]
+#[case::daemon_that_is_declared(
+    completing(
+        "trainmesh.dev/helper-containers: 'a, tcpxo-daemon = vault-agent'",
+        "restartPolicy: Never, containers: [{name: train}, {name: tcpxo-daemon}]"
+    ),
+    None
+)]
+#[case::daemon_of_the_catalog(
+    with_daemon("name: tcpxo-daemon").decided(RuleId::TerminationManaged, Verdict::Applied, Reason::HelpersManaged, "a"),
+    None
+)]
 #[case::native_daemon(
     completing(
         "",

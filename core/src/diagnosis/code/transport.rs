@@ -147,7 +147,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::UnexplainedError,
         severity: Severity::Info,
-        proof: "a line `NCCL WARN` of which no finding is known, or PyTorch logs `watchdog got stuck`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError` or `CUDA error`; the first and the last line of each rank whose log contains no line of another finding",
+        proof: "a line `NCCL WARN` of which no finding is known, or PyTorch logs `watchdog got stuck`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError` or `CUDA error`; the first and the last line of each rank whose log contains no timeout, lost peer, or line that proves a cause",
         fix: "read the lines: a connection that fails points to a NetworkPolicy, a wrong interface or a peer that has not started; an error of CUDA or of an adapter to the node",
         link: "docs/diagnose.md#unexplainederror",
     },

@@ -95,7 +95,8 @@ fn group<'a>(job: &Job<'_>, pod: &'a PodRecord) -> Option<&'a str> {
 /// Returns true if a pod is a rank of a process group with several members, and not only one of many equal pods.
 fn is_member(job: &Job<'_>, pod: &PodRecord) -> bool {
     let has_address = || pod.main().any(|container| container.rendezvous.has_remote_address());
-    let has_service = || job.kind == JOB && pod.subdomain.is_some();
+    // The plugin `svc` sets the subdomain of every Job of Volcano.
+    let has_service = || job.kind == JOB && job.key.qualifier.is_empty() && pod.subdomain.is_some();
     pod.is_rank() && pod.position().is_some() && (job.is_one_group() || has_address() || has_service())
 }
 

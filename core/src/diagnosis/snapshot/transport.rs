@@ -91,9 +91,10 @@ fn profile(pod: Pod<'_>, sets_network: impl Fn() -> bool) -> Option<(&'static st
 
 /// Returns true if a variable of `container` selects another network than TCP, or configures one.
 fn sets_network(container: Container<'_>) -> bool {
-    let selects = |network: &str| !network.is_empty() && !network.eq_ignore_ascii_case("Socket");
-    container.env("NCCL_NET").is_some_and(selects)
-        || container.env_names().any(|name| name != "NCCL_IB_DISABLE" && starts_with_any(name, &OF_RDMA))
+    match container.env("NCCL_NET").filter(|network| !network.is_empty()) {
+        Some(network) => !network.eq_ignore_ascii_case("Socket"),
+        None => container.env_names().any(|name| name != "NCCL_IB_DISABLE" && starts_with_any(name, &OF_RDMA)),
+    }
 }
 
 fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {

@@ -21,7 +21,7 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     }
 }
 
-/// Reports errors of ranks whose logs contain no line with a finding.
+/// Reports errors of ranks whose logs contain no timeout, lost peer, or line that proves a cause.
 pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let is_explained =
         |log: &ContainerLog| !log.known.is_empty() || !log.timeouts.is_empty() || !log.lost_peers.is_empty();

@@ -39,7 +39,7 @@ impl Document {
         let rendered = equal(no_lines.node(&self.value, &[]), role, pod, pointer)?;
         // A mapping has several fields, each of which may come from another file.
         let is_variable = pointer.rsplit('/').nth(1) == Some("env");
-        let wanted = if rendered.value.is_object() && !is_variable { Wanted::Field } else { Wanted::Value };
+        let wanted = if rendered.value.is_object() && !is_variable { RequiredPart::Field } else { RequiredPart::Value };
         let object = self.object()?;
         if find_field(object, role, pod, pointer, wanted).is_some() {
             return None;
@@ -89,14 +89,14 @@ impl Document {
 
 /// Part of the field of a pod that a manifest must contain.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum RequiredPart {
     /// The field, with any value.
     Field,
     /// The field, with the same value.
     Value,
 }
 
-impl Wanted {
+impl RequiredPart {
     /// Returns the node of the field, from the deepest one on its path.
     fn take<'tree>(self, deepest: Deepest<'tree, '_>) -> Option<Node<'tree>> {
         match self {
@@ -108,7 +108,7 @@ impl Wanted {
 
 /// Returns the field of `object` with the same value in `pod`.
 fn equal<'tree>(object: Node<'tree>, role: &str, pod: &Value, pointer: &str) -> Option<Node<'tree>> {
-    find_field(object, role, pod, pointer, Wanted::Value)
+    find_field(object, role, pod, pointer, RequiredPart::Value)
 }
 
 /// Returns the field of `object` that is `wanted`, or the one beside the template with the same value in `pod`.
@@ -117,7 +117,7 @@ fn find_field<'tree>(
     role: &str,
     pod: &Value,
     pointer: &str,
-    wanted: Wanted,
+    wanted: RequiredPart,
 ) -> Option<Node<'tree>> {
     let (object, role) = component::of_role(object, role);
     let templates = templates(object);
@@ -144,7 +144,7 @@ fn in_patch<'tree>(
     role: &str,
     pod: &Value,
     pointer: &str,
-    wanted: Wanted,
+    wanted: RequiredPart,
 ) -> Option<Node<'tree>> {
     let (patch, role) = component::of_role(patch, role);
     if trainjob::parts(patch, role, pod, pointer).is_some() {

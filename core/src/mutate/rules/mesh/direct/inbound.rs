@@ -116,19 +116,19 @@ impl fmt::Display for Inbound {
         if self.ports.is_empty() {
             formatter.write_str("no inbound port is captured")?;
         } else {
-            write!(formatter, "captured inbound: {}", Listed(&self.ports))?;
+            write!(formatter, "captured inbound: {}", PortList(&self.ports))?;
         }
         if self.left_out.is_empty() {
             return Ok(());
         }
-        write!(formatter, "; left out, as ports of the job: {}", Listed(&self.left_out))
+        write!(formatter, "; left out, as ports of the job: {}", PortList(&self.left_out))
     }
 }
 
 /// Ports in a message.
-struct Listed<'a>(&'a [u16]);
+struct PortList<'a>(&'a [u16]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for PortList<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, port) in self.0.iter().take(MAX_NAMED).enumerate() {
             let separator = if index == 0 { "" } else { ", " };
