@@ -42,8 +42,41 @@ const DEFAULT_GPU: &str = "nvidia.com/gpu";
 const DOMAINS: [(&str, &str); 2] = [("nvidia", DEFAULT_GPU), ("amd", "amd.com/gpu")];
 /// Domain of the resources of NVIDIA's partitions, and the start of their names.
 const PARTITIONS: &str = "nvidia.com/mig-";
-/// Name of a partition, for messages.
-const PARTITION: &str = "nvidia.com/mig-1g.10gb";
+/// Names of partitions of A30, A100, H100, H200 and B200 (NVIDIA, MIG User Guide). The first is the example for any other name.
+const PARTITION_NAMES: [&str; 32] = [
+    "nvidia.com/mig-1g.10gb",
+    "nvidia.com/mig-1g.5gb",
+    "nvidia.com/mig-1g.6gb",
+    "nvidia.com/mig-1g.12gb",
+    "nvidia.com/mig-1g.18gb",
+    "nvidia.com/mig-1g.20gb",
+    "nvidia.com/mig-1g.23gb",
+    "nvidia.com/mig-1g.24gb",
+    "nvidia.com/mig-1g.35gb",
+    "nvidia.com/mig-1g.45gb",
+    "nvidia.com/mig-2g.10gb",
+    "nvidia.com/mig-2g.12gb",
+    "nvidia.com/mig-2g.20gb",
+    "nvidia.com/mig-2g.24gb",
+    "nvidia.com/mig-2g.35gb",
+    "nvidia.com/mig-2g.45gb",
+    "nvidia.com/mig-3g.20gb",
+    "nvidia.com/mig-3g.40gb",
+    "nvidia.com/mig-3g.48gb",
+    "nvidia.com/mig-3g.71gb",
+    "nvidia.com/mig-3g.90gb",
+    "nvidia.com/mig-4g.20gb",
+    "nvidia.com/mig-4g.24gb",
+    "nvidia.com/mig-4g.40gb",
+    "nvidia.com/mig-4g.48gb",
+    "nvidia.com/mig-4g.71gb",
+    "nvidia.com/mig-4g.90gb",
+    "nvidia.com/mig-7g.40gb",
+    "nvidia.com/mig-7g.80gb",
+    "nvidia.com/mig-7g.96gb",
+    "nvidia.com/mig-7g.141gb",
+    "nvidia.com/mig-7g.180gb",
+];
 
 /// Returns the accelerator whose name differs from `resource` by one letter, by its case, or by the domain of a GPU. A greater
 /// difference may be a custom name.
@@ -53,7 +86,8 @@ pub(crate) fn misspelled_accelerator(resource: &str) -> Option<&'static str> {
     }
     let resource = resource.to_lowercase();
     if let Some(partition) = resource.strip_prefix(PARTITIONS) {
-        return (!is_partition(partition)).then_some(PARTITION);
+        let near = || PARTITION_NAMES.into_iter().min_by_key(|known| strsim::osa_distance(&resource, known));
+        return if is_partition(partition) { None } else { near() };
     }
     if let Some(gpu) = gpu_of_similar_domain(&resource) {
         return Some(gpu);
@@ -139,6 +173,8 @@ mod tests {
     #[case::partition_of_instances("nvidia.com/mig-1c.2g.10gb", None)]
     #[case::partition_with_engines("nvidia.com/mig-1g.10gb.me", None)]
     #[case::misspelled_partition("nvidia.com/mig-1g.10gbb", Some("nvidia.com/mig-1g.10gb"))]
+    #[case::partition_without_unit("nvidia.com/mig-3g.20g", Some("nvidia.com/mig-3g.20gb"))]
+    #[case::large_partition_without_unit("nvidia.com/mig-7g.80g", Some("nvidia.com/mig-7g.80gb"))]
     #[case::known("nvidia.com/gpu.shared", None)]
     fn misspelled_accelerators_are_recognized(#[case] resource: &str, #[case] expected: Option<&str>) {
         assert_eq!(misspelled_accelerator(resource), expected);

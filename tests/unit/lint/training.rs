@@ -847,6 +847,10 @@ fn with_minimum(job: &str, pods: u64) -> String {
 #[case::minimum(with_minimum(&labeled_roles("trainmesh.dev/gang: volcano", "", ""), 1), None)]
 #[case::minimum_of_the_other_role(with_minimum(&labeled_roles("", "trainmesh.dev/gang: volcano", ""), 3), None)]
 #[case::both(labeled_roles("trainmesh.dev/gang: volcano", "trainmesh.dev/gang: volcano", ""), None)]
+#[case::rejected_pods(
+    labeled_roles("trainmesh.dev/gang: volcano}, annotations: {a: 30", "trainmesh.dev/gang: volcano", ""),
+    None
+)]
 #[case::none(labeled_roles("", "", ""), None)]
 #[case::no_pods(labeled_roles("trainmesh.dev/gang: volcano", "", "").replace("replicas: 3", "replicas: 0"), None)]
 #[case::group_of_a_set(groups(1, "a: b", "trainmesh.dev/gang: volcano"), PARTIAL_GROUP)]

@@ -37,6 +37,10 @@ pub(crate) fn partial_gang(context: &CheckContext<'_>, findings: &mut FindingSin
     let Some((shape, own)) = workload.gang.and_then(|shape| Some((shape, shape.gang_of(role.original).ok()?))) else {
         return;
     };
+    // The apiserver rejects its pods, which another finding reports.
+    if role.rules.iter().any(|rule| rule.reason == Reason::NotAPod) {
+        return;
+    }
     let is_member = |other: &&RolePods<'_>| {
         let position = shape.gang_of(other.original).map(|gang| gang.position);
         other.replicas != Some(0) && position.as_ref() == Ok(&own.position)
