@@ -130,8 +130,11 @@ operator_start() {
   info "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
 }
 
-# A pod is Ready a moment before kube-proxy routes to it; a job created in between would be
-# rejected because of the webhook's failurePolicy.
+# Service and path of each webhook.
+OF_WEBHOOKS='jsonpath={range .items[*].webhooks[*]}{.clientConfig.service.namespace}/{.clientConfig.service.name} {.clientConfig.service.path}{"\n"}{end}'
+
+# A pod is Ready a moment before kube-proxy routes to it, and some servers listen before they serve the paths of all
+# webhooks; a job created in between would be rejected because of the webhook's failurePolicy.
 operator_answers() {
   local address deadline
   address=$(kube -n "$OP_SPACE" get service "$OP_SERVICE" -o 'jsonpath={.spec.clusterIP}')
@@ -140,6 +143,14 @@ operator_answers() {
     [ "$(now_ms)" -lt "$deadline" ] || die operator "Service $OP_SERVICE does not respond" "see: cluster logs kube-proxy"
     sleep 0.1
   done
+  local path proxy="/api/v1/namespaces/$OP_SPACE/services/https:$OP_SERVICE:443/proxy"
+  while read -r path; do
+    while kube get --raw "$proxy$path" 2>&1 >/dev/null | grep -q 'could not find the requested resource'; do
+      [ "$(now_ms)" -lt "$deadline" ] || die operator "$OP_SERVICE has no webhook $path" "see: cluster logs operators"
+      sleep 0.5
+    done
+  done < <(kube get validatingwebhookconfigurations,mutatingwebhookconfigurations -o "$OF_WEBHOOKS" |
+    awk -v service="$OP_SPACE/$OP_SERVICE" '$1 == service && $2 != "" { print $2 }')
 }
 
 # Its webhook rejects PodGroups until the scheduler has created the queue.

@@ -93,9 +93,9 @@ fn workers_that_should_have_been_deleted(#[case] policy: &str, #[case] expected:
     assert_eq!(shows_policy, policy == "Running");
 }
 
-/// The pods that run wait for nothing any more.
+/// The cause stays the first finding after the job has failed, with its workers left.
 #[rstest]
-#[case::failed(&[("Failed", 860)], &["W WorkersLeft no", "I JobFailed no"])]
+#[case::failed(&[("Failed", 860)], &["E RankFailed no", "W WorkersLeft no", "I JobFailed no"])]
 #[case::running(&[("Running", 860)], &["E RankFailed no"])]
 fn a_rank_of_a_failed_job(#[case] conditions: &[(&str, i64)], #[case] expected: &[&str]) {
     check(&[failed([LATER, (900, "Error", 1)]).swap_remove(0), rank(1), job(conditions)], expected);

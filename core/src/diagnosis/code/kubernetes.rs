@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankFailed,
         severity: Severity::Error,
-        proof: "all main containers of a pod have terminated for good, one of them with a code other than 0 for one minute: its restart policy does not restart it, or the pod is in phase Failed, and other ranks run; not once the job has finished (JobFailed); with `status.reason` and `status.message`; also a failed pod of a Ray cluster or LeaderWorkerSet; not if the pod is being deleted, if a newer pod has the same role and index (of Ray workers without an index, the same group), nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
+        proof: "all main containers of a pod have terminated for good, one of them with a code other than 0 for one minute: its restart policy does not restart it, or the pod is in phase Failed, and other ranks run; with `status.reason` and `status.message`; also a failed pod of a Ray cluster or LeaderWorkerSet; not if the pod is being deleted, if a newer pod has the same role and index (of Ray workers without an index, the same group), nor for elastic jobs with their minimum of nodes; a warning if the process group cannot form for another reason, or the log shows why the rank terminated",
         fix: "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure (in the training operator also ExitCode)",
         link: "docs/diagnose.md#rankfailed",
     },

@@ -8,7 +8,6 @@ use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
-use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::Completion;
 
@@ -29,9 +28,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let is_collective = job.is_collective();
     let takes_part = |pod: &PodRecord| is_collective && pod.is_rank() || is_of_cluster(pod);
     let has_peers = job.active().any(|pod| takes_part(pod) && pod.is_running());
-    // The pods of a job that has finished wait for nothing.
-    let has_ended = job.workload.is_some_and(WorkloadRecord::is_finished);
-    if !has_peers || has_ended || job.runs_with_fewer() {
+    if !has_peers || job.runs_with_fewer() {
         return;
     }
     let mut failed = job.not_replaced(|pod| {
