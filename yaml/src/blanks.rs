@@ -16,8 +16,9 @@ const BLANKS: [(char, &str); 8] = [
 /// Characters after which YAML expects a space or a value.
 const BEFORE_VALUE: [char; 5] = [':', ',', '[', '{', '-'];
 
-/// Extends `error` if its line in `text` contains such a character where a space is expected, or the line before in its indentation: the
-/// scanner reports the line after an indentation that it reads as text. The byte order mark of a file is none.
+/// Extends `error` if its line in `text` contains such a character where a space is expected, or the line before in its
+/// indentation, which includes dashes of items: the scanner reports the line after an indentation that it reads as text. The byte
+/// order mark of a file is none.
 pub(super) fn explain(text: &str, error: Error) -> Error {
     let Ok(number) = usize::try_from(error.line) else { return error };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -42,7 +43,11 @@ fn misplaced(line: &str) -> Option<(char, &'static str, bool)> {
     line.char_indices().find_map(|(index, character)| {
         let (character, name) = blank(character)?;
         let before = line[..index].trim_end_matches(|character| character == ' ' || blank(character).is_some());
-        (before.is_empty() || before.ends_with(BEFORE_VALUE)).then_some((character, name, before.is_empty()))
+        (before.is_empty() || before.ends_with(BEFORE_VALUE)).then_some((
+            character,
+            name,
+            before.trim_matches(['-', ' ']).is_empty(),
+        ))
     })
 }
 
