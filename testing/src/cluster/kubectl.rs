@@ -52,7 +52,7 @@ pub fn list(items: impl IntoIterator<Item = Value>) -> Value {
 }
 
 /// Errors of `kubectl` on a busy machine before it has sent the request: to the apiserver, and of the apiserver to a kubelet.
-const UNSENT: [&str; 2] = ["TLS handshake timeout", "failed to download openapi"];
+const UNSENT: [&str; 3] = ["TLS handshake timeout", "failed to download openapi", "error validating data: Get "];
 /// Error of the apiserver about a webhook, which may contain the same texts.
 const WEBHOOK_FAILED: &str = "failed calling webhook";
 /// Number of attempts to send a request.
