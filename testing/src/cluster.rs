@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Changes go through `kubectl`, as users make them. One call takes 0.1 s or more, so tests apply several objects as
-//! one [`List`](list). Polling uses an in-process client. Each test creates its own namespace. A step that fails
+//! one [manifest](list). Polling uses an in-process client. Each test creates its own namespace. A step that fails
 //! panics; nothing is skipped.
 
 mod api;

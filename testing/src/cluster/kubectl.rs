@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Output and exit status of a run of `kubectl`.
 #[derive(Debug)]
@@ -46,13 +46,19 @@ impl KubectlOutput {
     }
 }
 
-/// Combines objects into one manifest, for a single call.
-pub fn list(items: impl IntoIterator<Item = Value>) -> Value {
-    json!({"apiVersion": "v1", "kind": "List", "items": items.into_iter().collect::<Vec<_>>()})
+/// Combines objects into one manifest, for a single call: one document each. For the kind `List`, kubectl would validate the
+/// fields itself, with a schema of megabytes that the apiserver computes again after each change of a CRD.
+pub fn list(items: impl IntoIterator<Item = Value>) -> String {
+    items.into_iter().map(|item| format!("{item}\n")).collect()
 }
 
 /// Errors of `kubectl` on a busy machine before it has sent the request: to the apiserver, and of the apiserver to a kubelet.
-const UNSENT: [&str; 3] = ["TLS handshake timeout", "failed to download openapi", "error validating data: Get "];
+const UNSENT: [&str; 4] = [
+    "TLS handshake timeout",
+    "failed to download openapi",
+    "error validating data: Get ",
+    "error validating data: unexpected error when reading response body",
+];
 /// Error of the apiserver about a webhook, which may contain the same texts.
 const WEBHOOK_FAILED: &str = "failed calling webhook";
 /// Number of attempts to send a request.

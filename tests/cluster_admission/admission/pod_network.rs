@@ -8,7 +8,7 @@ use trainmesh_testing::controller::PodManifest;
 use trainmesh_testing::webhook::Webhook;
 
 /// Configurations of kubeadm and Cilium, and the CRD of Calico's pools, reduced to its names.
-fn networks_manifest() -> Value {
+fn networks_manifest() -> String {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let config_map = |name: &str, data: Value| {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,

@@ -44,7 +44,7 @@ fn account(installation: &Installation, name: &str, verbs: &[&str], secrets: &[&
 }
 
 /// Returns a `ClusterRole` and its binding for the webhook configuration, which is cluster-scoped.
-fn webhook_configuration_rbac(installation: &Installation, name: &str) -> Value {
+fn webhook_configuration_rbac(installation: &Installation, name: &str) -> String {
     let unique = format!("{}-{name}", installation.home.name);
     let group = "rbac.authorization.k8s.io";
     list([

@@ -65,7 +65,7 @@ fn profiles() -> Vec<Profile> {
 }
 
 /// Objects that profiles expect in the namespace.
-fn expected_objects() -> Value {
+fn expected_objects() -> String {
     let claim = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
         "metadata": {"name": "fabric-mrdma"},
         "spec": {"spec": {"devices": {"requests": [{"name": "rdma", "exactly": {"deviceClassName": "mrdma"}}]}}}});
