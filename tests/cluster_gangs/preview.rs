@@ -35,14 +35,14 @@ fn a_preview_shows_the_job_and_its_groups() {
     fixture.wait_placed("train", 4);
     let group = fixture.group_name("train");
     // As an operator that creates groups does.
-    let foreign = json!({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "train"},
+    let api = fixture.scheduler.api().expect("the mode has objects").api_version();
+    let foreign = json!({"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "train"},
         "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}});
     let _ = fixture.namespace.create(&foreign).success();
     let uid = fixture.namespace.get("job", "train").expect("the job exists")["metadata"]["uid"].clone();
     let (text, running) = preview(&fixture, "train");
     assert_eq!(running["objects"][0]["metadata"]["name"], group.as_str(), "the name depends on the UID");
     assert_eq!(running["pod"]["spec"]["schedulingGroup"]["podGroupName"], group.as_str());
-    let api = "scheduling.k8s.io/v1alpha2";
     assert_eq!(
         running["cluster"],
         json!({
