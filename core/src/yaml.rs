@@ -11,5 +11,5 @@ pub use trainmesh_yaml::{
     DuplicateKey, Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, json_number, parse, parse_manifest, parse_without_lines,
 };
 pub(crate) use trainmesh_yaml::{
-    DuplicateKeys, Lines, MAX_DUPLICATES, Node, SPLIT_ADVICE, Tree, parse_tree, type_name,
+    DuplicateKeys, Lines, MAX_DUPLICATES, Node, SPLIT_ADVICE, Tree, parse_manifest_tree, parse_tree, type_name,
 };

@@ -62,10 +62,13 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::two(format!("{POD}---\n{POD}"), &["0@1 Pod", "1@5 Pod"])]
 #[case::leading_separator(format!("---\n{POD}---\n{POD}---\n"), &["0@2 Pod", "1@6 Pod"])]
 #[case::leading_comment(format!("# c\n\n---\n{POD}"), &["0@4 Pod"])]
-#[case::leading_directive(format!("%YAML 1.1\n---\n{POD}"), &["0@3 Pod"])]
+#[case::directive(format!("# c\n%YAML 1.1\n---\n{POD}---\n%TAG ! a\n---\n{POD}"),
+    &["stdin: document 1, line 2: kubectl rejects directives", "1@4 Pod", "stdin: document 3, line 8: kubectl rejects", "3@10 Pod"])]
 #[case::empty_between(format!("{POD}---\n# nothing\n\n---\n---\n{POD}"), &["0@1 Pod", "3@9 Pod"])]
 #[case::comment_after_separator(format!("--- # one\n{POD}---\t \n{POD}---# x\n{POD}"), &["0@2 Pod", "1@6 Pod", "2@10 Pod"])]
-#[case::content_after_separator(format!("--- {JSON_POD}\n--- {{apiVersion: v1, kind: Job}}\n"), &["0@1 Pod", "1@2 Job"])]
+#[case::content_after_separator(format!("--- {JSON_POD}\n--- !!map\n{POD}---\n{POD}"),
+    &["stdin: document 1, line 1: text follows `---`", "stdin: document 2, line 2: text follows `---`", "2@7 Pod"])]
+#[case::blanks_after_separator(format!("---{}\n{POD}---\t\r\n{POD}", " ".repeat(100_000)), &["0@2 Pod", "1@6 Pod"])]
 #[case::text_attached_to_separator(format!("{POD}---x\n{POD}---\n{POD}"),
     &["0@1 Pod", "stdin: document 2, line 4: text follows `---`", "2@9 Pod"])]
 #[case::crlf(format!("---\n{POD}---\n{POD}").replace('\n', "\r\n"), &["0@2 Pod", "1@6 Pod"])]

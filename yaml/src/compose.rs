@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::duplicates::{DuplicateKey, DuplicateKeys, Duplicates};
 use super::error::{Error, MAX_DEPTH};
+use super::rejected::Checks;
 use super::scalar::Scalar;
 use super::tree::Lines;
 use budget::Budget;
@@ -22,6 +23,8 @@ const CORE_TAGS: &str = "tag:yaml.org,2002:";
 /// Builds the value of one document.
 pub(super) struct Composer<'text> {
     events: Parser<'text, StrInput<'text>>,
+    /// Checks of a manifest.
+    checks: Option<Checks<'text>>,
     /// Line of the last event.
     line: usize,
     budget: Budget,
@@ -30,15 +33,22 @@ pub(super) struct Composer<'text> {
 }
 
 impl<'text> Composer<'text> {
-    pub(super) fn new(events: Parser<'text, StrInput<'text>>, treatment: DuplicateKeys) -> Self {
+    pub(super) fn new(
+        events: Parser<'text, StrInput<'text>>,
+        checks: Option<Checks<'text>>,
+        treatment: DuplicateKeys,
+    ) -> Self {
         let (budget, duplicates) = (Budget::default(), Duplicates::new(treatment));
-        Self { events, line: 1, budget, duplicates, anchors: HashMap::new() }
+        Self { events, checks, line: 1, budget, duplicates, anchors: HashMap::new() }
     }
 
     /// Returns the only document and its duplicate keys, and records its lines in `lines` as an item. The lines of the
     /// duplicate keys are unknown without `lines`.
     pub(super) fn document(mut self, lines: Option<&mut Lines>) -> Result<(Value, Vec<DuplicateKey>), Error> {
         let value = self.only_value(lines)?;
+        if let Some(checks) = self.checks {
+            checks.finish()?;
+        }
         Ok((value, self.duplicates.into_found()))
     }
 
@@ -66,6 +76,9 @@ impl<'text> Composer<'text> {
         let Some(next) = self.events.next() else { return Ok(Event::StreamEnd) };
         let (event, span) = next?;
         self.line = span.start.line();
+        if let Some(checks) = &mut self.checks {
+            checks.pass(&event, &span)?;
+        }
         Ok(event)
     }
 

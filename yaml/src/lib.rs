@@ -2,7 +2,8 @@
 //!
 //! [`parse_manifest`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2), and [`parse`] also rejects
 //! duplicate keys; `tests/unit/yaml_output.rs` compares both with the original. [`parse_tree`] reads in the same way and
-//! records the line of every value.
+//! records the line of every value. What only this scanner accepts is an error in manifests (`rejected`): other texts, such as those
+//! of a configuration, are not read by kubectl.
 //!
 //! Known differences from Kubernetes; all but the last are stricter:
 //! - a second document after `...` is an error; Kubernetes drops it,
@@ -21,12 +22,15 @@ mod blanks;
 mod compose;
 mod duplicates;
 mod error;
+mod flow;
 mod parse;
+mod rejected;
+mod repair;
 mod scalar;
 mod tree;
 
 pub use duplicates::{DuplicateKey, DuplicateKeys, MAX_DUPLICATES};
 pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, SPLIT_ADVICE};
-pub use parse::{parse, parse_manifest, parse_tree, parse_without_lines};
+pub use parse::{parse, parse_manifest, parse_manifest_tree, parse_tree, parse_without_lines};
 pub use scalar::json_number;
 pub use tree::{Lines, Node, Tree, type_name};

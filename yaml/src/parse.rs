@@ -4,39 +4,76 @@ use granit_parser::{Options, Parser};
 use memchr::{memchr, memchr_iter};
 use serde_json::Value;
 
-use super::blanks;
 use super::compose::Composer;
 use super::duplicates::{DuplicateKey, DuplicateKeys};
 use super::error::{Error, MAX_DEPTH};
+use super::rejected::Checks;
 use super::tree::{Lines, Tree};
+use super::{blanks, repair};
 
 /// Reads one YAML document as Kubernetes would, except that a duplicate key is an error. An empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    Ok(compose(text, DuplicateKeys::Reject, None)?.0)
+    Ok(Reader { treatment: DuplicateKeys::Reject, is_manifest: false }.read(text, None)?.0)
 }
 
 /// Parses one YAML document as kubectl does: if a mapping contains a key more than once, the last value takes effect.
 /// Also returns the duplicate keys, up to a limit.
 pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
-    parse_tree(text, DuplicateKeys::LastWins).map(|tree| (tree.value, tree.duplicates))
+    parse_manifest_tree(text).map(|tree| (tree.value, tree.duplicates))
 }
 
 /// Like [`parse_manifest`], but does not record lines: those of the duplicate keys are unknown.
 pub fn parse_without_lines(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
-    compose(text, DuplicateKeys::LastWins, None)
+    MANIFEST.read(text, None)
+}
+
+/// Like [`parse_manifest`], and records the lines.
+pub fn parse_manifest_tree(text: &str) -> Result<Tree, Error> {
+    MANIFEST.tree(text)
 }
 
 /// Reads one YAML document and records its lines.
 pub fn parse_tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
-    let mut lines = Lines::default();
-    compose(text, treatment, Some(&mut lines)).map(|(value, duplicates)| Tree { value, duplicates, lines })
+    Reader { treatment, is_manifest: false }.tree(text)
 }
 
-fn compose(
-    text: &str,
+/// How a document is read.
+#[derive(Clone, Copy)]
+struct Reader {
     treatment: DuplicateKeys,
-    lines: Option<&mut Lines>,
-) -> Result<(Value, Vec<DuplicateKey>), Error> {
+    /// True if text that kubectl rejects is an error.
+    is_manifest: bool,
+}
+
+const MANIFEST: Reader = Reader { treatment: DuplicateKeys::LastWins, is_manifest: true };
+
+impl Reader {
+    fn tree(self, text: &str) -> Result<Tree, Error> {
+        let mut lines = Lines::default();
+        self.read(text, Some(&mut lines)).map(|(value, duplicates)| Tree { value, duplicates, lines })
+    }
+
+    fn read(self, text: &str, mut lines: Option<&mut Lines>) -> Result<(Value, Vec<DuplicateKey>), Error> {
+        check_start(text)?;
+        let result = self.compose(text, lines.as_deref_mut()).or_else(|error| {
+            let Some(repaired) = repair::repaired(text) else { return Err(error) };
+            if let Some(lines) = &mut lines {
+                **lines = Lines::default();
+            }
+            self.compose(&repaired, lines)
+        });
+        result.map_err(|error| blanks::explain(text, error))
+    }
+
+    fn compose(self, text: &str, lines: Option<&mut Lines>) -> Result<(Value, Vec<DuplicateKey>), Error> {
+        let checks = self.is_manifest.then(|| Checks::new(text));
+        let events = Parser::new_from_str_with_options(text, options());
+        Composer::new(events, checks, self.treatment).document(lines)
+    }
+}
+
+/// Fails if `text` is not one of YAML, or starts with the end of a document.
+fn check_start(text: &str) -> Result<(), Error> {
     if let Some(offset) = memchr(0, text.as_bytes()) {
         // The scanner treats a NUL byte as the end of the text.
         let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
@@ -45,8 +82,7 @@ fn compose(
     if let Some(line) = leading_end_marker(text) {
         return Err(Error::new(line, "`...` ends a document, but none has begun"));
     }
-    let composer = Composer::new(Parser::new_from_str_with_options(text, options()), treatment);
-    composer.document(lines).map_err(|error| blanks::explain(text, error))
+    Ok(())
 }
 
 /// Returns the line of an end marker before any content. Kubernetes rejects it, and the scanner ignores it.
@@ -60,7 +96,7 @@ fn leading_end_marker(text: &str) -> Option<usize> {
 }
 
 /// Returns the scanner's options for every document.
-fn options() -> Options {
+pub(super) fn options() -> Options {
     granit_parser::options! {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,

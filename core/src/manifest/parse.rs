@@ -13,7 +13,7 @@ use super::placeholder::{advice, placeholder_with_default, placeholders};
 use super::skipped::{is_chart, is_helm_template, kustomization, without_object};
 use super::split::{RawDocument, RawItem};
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
-use crate::yaml::{self, DuplicateKey, DuplicateKeys, Lines};
+use crate::yaml::{self, DuplicateKey, Lines};
 
 /// A document.
 struct Parsed {
@@ -114,7 +114,7 @@ fn parse_yaml(text: &str, records_lines: bool) -> Result<Parsed, yaml::Error> {
         let (value, duplicates) = yaml::parse_without_lines(text)?;
         return Ok(Parsed { value, duplicates, lines: None });
     }
-    let (value, duplicates, lines) = yaml::parse_tree(text, DuplicateKeys::LastWins)?.into_parts();
+    let (value, duplicates, lines) = yaml::parse_manifest_tree(text)?.into_parts();
     Ok(Parsed { value, duplicates, lines: Some(lines) })
 }
 

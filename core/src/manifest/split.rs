@@ -57,8 +57,11 @@ pub(super) enum SplitError {
     #[error("exceeds the limit of {} MiB: {SPLIT_ADVICE}", MAX_DOCUMENT >> 20)]
     TooLarge,
     /// The separator is followed by text.
-    #[error("text follows `---` without a space: only a line `---` separates documents")]
+    #[error("text follows `---`: kubectl accepts only a comment there: move the text to the next line")]
     InvalidSeparator,
+    /// The document starts with a directive.
+    #[error("kubectl rejects directives such as `%YAML`: remove the line, and the `---` after it")]
+    Directive,
     /// A list contains something else than objects.
     #[error("an item of the list is not an object")]
     InvalidItem,
@@ -119,14 +122,16 @@ impl<R: Read> Splitter<R> {
             // The text before the first separator is only a document if it is not empty.
             let mut has_separator = false;
             if !self.after_json && self.window.peek(SEPARATOR.len() + 1)?.starts_with(SEPARATOR) {
-                let next_byte = self.window.text().get(SEPARATOR.len());
-                if next_byte.is_some_and(|byte| !byte.is_ascii_whitespace() && *byte != b'#') {
+                if self.text_follows_separator()? {
                     return self.skip_section(SplitError::InvalidSeparator).map(Some);
                 }
                 self.window.consume(SEPARATOR.len());
                 has_separator = true;
             }
-            match self.skip_blank(has_separator)? {
+            match self.skip_blank()? {
+                Some(b'%') if self.window.text().starts_with(b"%") => {
+                    return self.skip_section(SplitError::Directive).map(Some);
+                }
                 Some(first) if self.splits_lists && self.starts_list(first)? => {}
                 Some(b'{') => return self.json_object().map(Some),
                 Some(_) => return self.section().map(Some),
@@ -136,9 +141,21 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// Skips blank lines and comments, and directives before the first separator. Returns the first byte of the next
-    /// line, or `None` at the end of the section.
-    fn skip_blank(&mut self, has_separator: bool) -> io::Result<Option<u8>> {
+    /// Returns true if the separator at the start of the section is followed by something else than a comment.
+    fn text_follows_separator(&mut self) -> io::Result<bool> {
+        loop {
+            let (text, is_complete) = (self.window.text(), self.window.is_complete());
+            let rest = text.get(SEPARATOR.len()..).unwrap_or_default();
+            match rest.iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace()) {
+                Some(byte) => return Ok(!matches!(byte, b'\n' | b'#')),
+                None if is_complete || text.len() > MAX_DOCUMENT => return Ok(!is_complete),
+                None => self.window.fill()?,
+            }
+        }
+    }
+
+    /// Skips blank lines and comments. Returns the first byte of the next line, or `None` at the end of the section.
+    fn skip_blank(&mut self) -> io::Result<Option<u8>> {
         // A comment can be longer than the window.
         let mut in_comment = false;
         loop {
@@ -148,7 +165,7 @@ impl<R: Read> Splitter<R> {
             let length = line.len();
             let first = line.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
             let complete = line_break.is_some() || self.window.is_complete();
-            in_comment |= first == Some(b'#') || line.starts_with(b"%") && !has_separator && self.document == 0;
+            in_comment |= first == Some(b'#');
             match first {
                 _ if in_comment => _ = self.window.consume(length),
                 // Two dashes can be the start of a separator.
