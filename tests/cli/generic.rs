@@ -63,6 +63,30 @@ fn copy(api_version: &str, kind: &str) -> String {
     &[],
     "note: stdin:1: HelmRelease: the manifests that it installs are not in the input: render them first, for example with helm template\n"
 )]
+#[case::rendered_with_devices_in_its_values(
+    &["preview", "-f", "-", "--fail-on", "unknown,warning,refused"],
+    "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\n\
+     spec: {source: {helm: {valuesObject: {resources: {limits: {nvidia.com/gpu: 8}}}}}}\n",
+    0,
+    &[],
+    "note: stdin:1: Application: the manifests that it installs are not in the input"
+)]
+#[case::rendered_with_containers_in_its_values(
+    &["preview", "-f", "-", "--fail-on", "unknown,warning,refused"],
+    "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\n\
+     spec: {values: {limits: {nvidia.com/gpu: 8}, worker: {spec: {containers: [{name: a}]}}}}\n",
+    0,
+    &[],
+    "note: stdin:1: HelmRelease: the manifests that it installs are not in the input"
+)]
+#[case::rendered_with_a_workload_in_its_values(
+    &["preview", "-f", "-", "--fail-on", "unknown,warning,refused"],
+    "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\n\
+     spec: {source: {helm: {values: 'extra: {apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: []}}}}'}}}\n",
+    0,
+    &[],
+    "note: stdin:1: Application: the manifests that it installs are not in the input"
+)]
 #[case::kustomization(
     &["preview", "-f", "-"],
     "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./jobs}\n",

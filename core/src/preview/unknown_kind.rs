@@ -77,6 +77,16 @@ impl Preview {
         if let Some(hint) = hint {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hint}")));
         }
+        // Values for a chart may contain parts of pods and requests for accelerators.
+        if RENDERED.contains(&(group, kind)) {
+            let how = match kind {
+                "Kustomization" => "check its path with -k",
+                _ => "render them first, for example with helm template",
+            };
+            return Ok(DocumentPreview::Unrendered(format!(
+                "{kind}: the manifests that it installs are not in the input: {how}"
+            )));
+        }
         if !CONTEXT_KINDS.contains(&kind) && has_pod_template(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
         }
@@ -90,15 +100,6 @@ impl Preview {
         {
             return Ok(DocumentPreview::Unsupported(format!(
                 "{name} is not supported: {path} is the manifest of a {kind}, whose pods are not shown"
-            )));
-        }
-        if RENDERED.contains(&(group, kind)) {
-            let how = match kind {
-                "Kustomization" => "check its path with -k",
-                _ => "render them first, for example with helm template",
-            };
-            return Ok(DocumentPreview::Unrendered(format!(
-                "{kind}: the manifests that it installs are not in the input: {how}"
             )));
         }
         let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);
