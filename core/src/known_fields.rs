@@ -65,6 +65,24 @@ impl Problem<'_> {
 /// A problem with the path of its field.
 pub(crate) type Found<'a> = (Vec<Step<'a>>, Problem<'a>);
 
+/// A value that the type of its field does not accept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mistyped<'a> {
+    pub(crate) path: Vec<Step<'a>>,
+    pub(crate) value: &'a Value,
+    /// Message of the deserializer.
+    pub(crate) message: String,
+}
+
+/// Result of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Searched<'a> {
+    /// Unknown fields and values, [`MAX_FOUND`] at most.
+    pub(crate) found: Vec<Found<'a>>,
+    /// Values of wrong types, which are left out, [`MAX_SKIPPED`] at most.
+    pub(crate) mistyped: Vec<Mistyped<'a>>,
+}
+
 /// Records the fields and values that the types of the decoded objects do not have.
 struct Search<'de> {
     /// Type whose objects are not checked.
@@ -75,11 +93,9 @@ struct Search<'de> {
 #[derive(Default)]
 struct State<'de> {
     path: Vec<Step<'de>>,
-    found: Vec<Found<'de>>,
+    searched: Searched<'de>,
     /// Value that does not decode, if there is one.
     mistyped: Option<Vec<Step<'de>>>,
-    /// Values that are left out, because they do not decode.
-    skipped: Vec<Vec<Step<'de>>>,
 }
 
 /// Maximum number of problems. More only repeat the same mistake.
@@ -202,7 +218,7 @@ const VALUES: [(&str, &str, &[&str]); 63] = [
 /// Decodes `value` as a `T`, and returns the unknown fields and values with their paths. A value of a wrong type ends the decoding, which
 /// is repeated without it, because the others may have problems, too.
 pub(crate) fn unknown_fields<T: DeserializeOwned>(value: &Value) -> Vec<Found<'_>> {
-    search::<T>(value, None)
+    search::<T>(value, None).found
 }
 
 /// Like [`unknown_fields`], but skips objects of the type `excluded`.
@@ -210,13 +226,22 @@ pub(crate) fn unknown_fields_except<'a, T: DeserializeOwned>(
     value: &'a Value,
     excluded: &'static str,
 ) -> Vec<Found<'a>> {
+    search_except::<T>(value, excluded).found
+}
+
+/// Like [`unknown_fields_except`], and returns the values of wrong types, too.
+pub(crate) fn search_except<'a, T: DeserializeOwned>(value: &'a Value, excluded: &'static str) -> Searched<'a> {
     search::<T>(value, Some(excluded))
 }
 
-fn search<'a, T: DeserializeOwned>(value: &'a Value, excluded: Option<&'static str>) -> Vec<Found<'a>> {
+fn search<'a, T: DeserializeOwned>(value: &'a Value, excluded: Option<&'static str>) -> Searched<'a> {
     let search = Search { excluded, state: RefCell::default() };
-    while T::deserialize(Decoder::observed(value, &search)).is_err() && search.state.borrow_mut().skip_mistyped() {}
-    search.state.into_inner().found
+    while let Err(error) = T::deserialize(Decoder::observed(value, &search)) {
+        if !search.state.borrow_mut().skip_mistyped(value, &error) {
+            break;
+        }
+    }
+    search.state.into_inner().searched
 }
 
 /// Records the fields of the outermost type.
@@ -256,8 +281,8 @@ impl<'de> Observer<'de> for Search<'de> {
     }
 
     fn skips(&self, step: Step<'de>) -> bool {
-        let State { path, skipped, .. } = &*self.state.borrow();
-        skipped.iter().any(|skipped| skipped.split_last() == Some((&step, path)))
+        let State { path, searched, .. } = &*self.state.borrow();
+        searched.mistyped.iter().any(|skipped| skipped.path.split_last() == Some((&step, path)))
     }
 
     fn enter(&self, step: Step<'de>) {
@@ -297,17 +322,24 @@ impl<'de> State<'de> {
     fn add(&mut self, key: &'de str, problem: Problem<'de>) {
         let found = ([self.path.as_slice(), &[Step::Key(key)]].concat(), problem);
         // Each search finds those of the previous one.
-        if self.found.len() < MAX_FOUND && !self.found.contains(&found) {
-            self.found.push(found);
+        let known = &mut self.searched.found;
+        if known.len() < MAX_FOUND && !known.contains(&found) {
+            known.push(found);
         }
     }
 
-    /// Leaves out the value that does not decode. Returns false if there is none, or too many have been left out.
-    fn skip_mistyped(&mut self) -> bool {
-        let mistyped = self.mistyped.take().filter(|_| self.skipped.len() < MAX_SKIPPED);
-        let is_skipped = mistyped.is_some();
-        self.skipped.extend(mistyped);
-        is_skipped
+    /// Leaves out the value in `root` that does not decode, for the reason `error`. Returns false if there is none, or too many have been
+    /// left out.
+    fn skip_mistyped(&mut self, root: &'de Value, error: &serde_json::Error) -> bool {
+        let is_full = self.searched.mistyped.len() >= MAX_SKIPPED;
+        let Some(path) = self.mistyped.take().filter(|_| !is_full) else { return false };
+        let value = path.iter().try_fold(root, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(index),
+        });
+        let Some(value) = value else { return false };
+        self.searched.mistyped.push(Mistyped { path, value, message: error.to_string() });
+        true
     }
 }
 

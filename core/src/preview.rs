@@ -1,5 +1,6 @@
 //! Previews the webhook: runs its engine on the pods that the operator of a manifest would create.
 
+mod api_types;
 mod causes;
 mod cluster_state;
 mod components;
@@ -181,7 +182,9 @@ impl Preview {
         let live = key.map(|key| self.context.live_workloads(&key)).unwrap_or_default();
         let raw = cluster_state::with_status(&document.value, live);
         let manifest = Manifest { raw: &raw, namespace, runtimes };
+        // The operators' own fields first: their errors name the accepted values.
         let mut roles = (workload_kind.render)(&manifest)?;
+        api_types::require(&document.value)?;
         for role in &mut roles {
             for object in live {
                 object.identify(&mut role.pod);

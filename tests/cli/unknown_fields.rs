@@ -71,6 +71,17 @@ fn train_job(changes: &str) -> String {
 #[case::status_of_the_object(
     "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("spec: {pytorch", "status: {}, spec: {pytorch"), 0, &["E: 0, W: 0"], ""
 )]
+#[case::type_of_a_field(
+    "lint -f -", &job("").replace("  template:", "  backoffLimit: \"3\"\n  template:"), 2, &[],
+    "error: stdin: document 1, line 5: Job: spec.backoffLimit is \"3\": expected an integer\n"
+)]
+#[case::type_of_a_field_in_a_preview(
+    "preview -f -", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {ttlSecondsAfterFinished: 1h, TEMPLATE}}"), 2, &[],
+    "spec.components[0].template.spec.ttlSecondsAfterFinished is \"1h\": expected an integer\n"
+)]
+#[case::accepted_types(
+    "preview -f - --fail-on unknown,warning", &job("").replace("  template:", "  backoffLimit: 3.0\n  activeDeadlineSeconds: null\n  template:"), 0, &["1 changed"], ""
+)]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
     "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"

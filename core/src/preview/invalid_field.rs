@@ -108,8 +108,20 @@ fn skeleton(path: &[Step<'_>], value: Value) -> Value {
 
 fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) -> InvalidField {
     let message = error.to_string();
-    let expected = message.rsplit_once(", expected ").map_or(message.as_str(), |(_, expected)| expected);
-    let expected = match expected {
+    let expected = expected_type(&message);
+    let as_string = skeleton(path, Value::String(value.to_string()));
+    let needs_quotes = matches!(value, Value::Bool(_) | Value::Number(_)) && decode(&as_string).is_ok();
+    InvalidField { needs_quotes, ..InvalidField::new(path, value, expected) }
+}
+
+/// Returns the name of the type that is expected instead of a value, from the message of the deserializer.
+pub(super) fn expected_name(message: &str) -> &str {
+    message.rsplit_once(", expected ").map_or(message, |(_, expected)| expected)
+}
+
+/// Returns the type that is expected instead of a value, in the words of users, from the message of the deserializer.
+pub(super) fn expected_type(message: &str) -> &str {
+    match expected_name(message) {
         "a sequence" => "a list",
         "a map" => "a mapping",
         // Types of the API whose text form is a scalar.
@@ -120,10 +132,7 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         expected if expected.starts_with(char::is_uppercase) && !expected.contains(' ') => "a mapping",
         expected if expected.starts_with(['i', 'u']) && expected[1..].parse::<u8>().is_ok() => "an integer",
         expected => expected,
-    };
-    let as_string = skeleton(path, Value::String(value.to_string()));
-    let needs_quotes = matches!(value, Value::Bool(_) | Value::Number(_)) && decode(&as_string).is_ok();
-    InvalidField { needs_quotes, ..InvalidField::new(path, value, expected) }
+    }
 }
 
 impl InvalidField {

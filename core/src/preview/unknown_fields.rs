@@ -12,14 +12,14 @@ use super::{components, metadata_values, object_fields};
 use crate::config::LintSettings;
 use crate::finding::Severity;
 use crate::json;
-use crate::known_fields::{Found, Problem, unknown_fields_except};
+use crate::known_fields::{Found, Problem, Searched, search_except};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
 use crate::step::Step;
 use crate::workload::{self, CLUSTER_RUNTIME, StockRuntimes, dropped_fields};
 
-/// Finds the unknown fields of a value, except those of a type.
-type Search = for<'a> fn(&'a Value, &'static str) -> Vec<Found<'a>>;
+/// Finds the unknown fields and the values of wrong types in a value, except in those of a type.
+pub(super) type Search = for<'a> fn(&'a Value, &'static str) -> Searched<'a>;
 
 /// Path of a field, a message that starts with it, and the severity.
 type PathProblem = (String, String, Severity);
@@ -60,7 +60,7 @@ fn problems(object: &Value, stock: StockRuntimes) -> Vec<PathProblem> {
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let search = search_of(api_version, kind);
     let mut messages: Vec<PathProblem> = match search {
-        Some(search) => describe(&search(object, POD_SPEC)),
+        Some(search) => describe(&search(object, POD_SPEC).found),
         None if kind == TRAIN_JOB && workload::find(api_version, kind).is_some() => {
             with_severity(dropped_fields(object, stock), Severity::Warning).collect()
         }
@@ -95,23 +95,23 @@ fn describe(found: &[Found<'_>]) -> Vec<PathProblem> {
 }
 
 /// Returns the search for unknown fields of a kind of Kubernetes that creates pods from templates, or that pods use.
-fn search_of(api_version: &str, kind: &str) -> Option<Search> {
+pub(super) fn search_of(api_version: &str, kind: &str) -> Option<Search> {
     Some(match (api_version, kind) {
-        ("batch/v1", "Job") => unknown_fields_except::<Job>,
-        ("batch/v1", "CronJob") => unknown_fields_except::<CronJob>,
-        ("apps/v1", "Deployment") => unknown_fields_except::<Deployment>,
-        ("apps/v1", "ReplicaSet") => unknown_fields_except::<ReplicaSet>,
-        ("apps/v1", "StatefulSet") => unknown_fields_except::<StatefulSet>,
-        ("apps/v1", "DaemonSet") => unknown_fields_except::<DaemonSet>,
-        ("v1", "ReplicationController") => unknown_fields_except::<ReplicationController>,
-        ("v1", "Service") => unknown_fields_except::<Service>,
-        ("v1", "PersistentVolumeClaim") => unknown_fields_except::<PersistentVolumeClaim>,
-        ("resource.k8s.io/v1", "ResourceClaim") => unknown_fields_except::<v1::ResourceClaim>,
-        ("resource.k8s.io/v1", "ResourceClaimTemplate") => unknown_fields_except::<v1::ResourceClaimTemplate>,
-        ("resource.k8s.io/v1beta2", "ResourceClaim") => unknown_fields_except::<v1beta2::ResourceClaim>,
-        ("resource.k8s.io/v1beta2", "ResourceClaimTemplate") => unknown_fields_except::<v1beta2::ResourceClaimTemplate>,
-        ("resource.k8s.io/v1beta1", "ResourceClaim") => unknown_fields_except::<v1beta1::ResourceClaim>,
-        ("resource.k8s.io/v1beta1", "ResourceClaimTemplate") => unknown_fields_except::<v1beta1::ResourceClaimTemplate>,
+        ("batch/v1", "Job") => search_except::<Job>,
+        ("batch/v1", "CronJob") => search_except::<CronJob>,
+        ("apps/v1", "Deployment") => search_except::<Deployment>,
+        ("apps/v1", "ReplicaSet") => search_except::<ReplicaSet>,
+        ("apps/v1", "StatefulSet") => search_except::<StatefulSet>,
+        ("apps/v1", "DaemonSet") => search_except::<DaemonSet>,
+        ("v1", "ReplicationController") => search_except::<ReplicationController>,
+        ("v1", "Service") => search_except::<Service>,
+        ("v1", "PersistentVolumeClaim") => search_except::<PersistentVolumeClaim>,
+        ("resource.k8s.io/v1", "ResourceClaim") => search_except::<v1::ResourceClaim>,
+        ("resource.k8s.io/v1", "ResourceClaimTemplate") => search_except::<v1::ResourceClaimTemplate>,
+        ("resource.k8s.io/v1beta2", "ResourceClaim") => search_except::<v1beta2::ResourceClaim>,
+        ("resource.k8s.io/v1beta2", "ResourceClaimTemplate") => search_except::<v1beta2::ResourceClaimTemplate>,
+        ("resource.k8s.io/v1beta1", "ResourceClaim") => search_except::<v1beta1::ResourceClaim>,
+        ("resource.k8s.io/v1beta1", "ResourceClaimTemplate") => search_except::<v1beta1::ResourceClaimTemplate>,
         _ => return None,
     })
 }

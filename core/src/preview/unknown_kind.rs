@@ -7,8 +7,8 @@ use super::operator_fields::require_types;
 use super::requests::{self, EmbeddedWorkload, Request};
 use super::walk::has_pod_template;
 use super::{
-    CONTEXT_KINDS, DocumentPreview, Preview, namespace, namespace_metadata, namespace_of, omitted, placeholders,
-    severities,
+    CONTEXT_KINDS, DocumentPreview, Preview, api_types, namespace, namespace_metadata, namespace_of, omitted,
+    placeholders, severities,
 };
 use crate::gang::object::GroupApi;
 use crate::manifest::Document;
@@ -38,6 +38,7 @@ impl Preview {
             return Err(error);
         }
         require_types(&document.value)?;
+        api_types::require(&document.value)?;
         if (api_version, kind) == ("v1", "Namespace") {
             namespace_metadata::validate(&document.value)?;
             let effective = self.context.labels(super::name_of(document));
