@@ -27,6 +27,21 @@ pub(crate) fn nearest<'n>(unknown: &str, known: &[&'n str]) -> Option<&'n str> {
     (3 * distance <= letters || lacks_one_of_three).then_some(name)
 }
 
+/// Length of a name from which two letters of it may be wrong, rather than one.
+const LONG: usize = 9;
+
+/// Returns true if `name` is a misspelled `known`: it differs by case and separators alone, or in one or two characters, none of which is
+/// a digit. Unlike [`nearest`], this is for names among which others may exist that are not known.
+pub(crate) fn is_typo(name: &str, known: &str) -> bool {
+    let allowed = if known.len() < LONG { 1 } else { 2 };
+    if name == known || name.len() > MAX_COMPARED || name.len().abs_diff(known.len()) > allowed {
+        return false;
+    }
+    let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    let letters = |name: &str| name.to_lowercase().replace(['-', '_', '.'], "");
+    digits(name) == digits(known) && (letters(name) == letters(known) || strsim::osa_distance(name, known) <= allowed)
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -46,5 +61,19 @@ mod tests {
     #[case::empty("", None)]
     fn suggests_only_close_names(#[case] unknown: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(unknown, &["enabled", "hold", "kai", "nativeSidecar", "traffic"]), expected);
+    }
+
+    #[rstest]
+    #[case::letter_missing("queu", "queue", true)]
+    #[case::two_letters("podset-reqired-topolgy", "podset-required-topology", true)]
+    #[case::separators("podgroup", "pod-group", true)]
+    #[case::case_of_letters("QueueName", "queue-name", true)]
+    #[case::the_name("queue", "queue", false)]
+    #[case::two_letters_of_a_short_name("quue-s", "queue", false)]
+    #[case::another_number("gpu-2", "gpu-1", false)]
+    #[case::number_missing("zone", "zone1", false)]
+    #[case::another_word("task-name", "task-spec", false)]
+    fn typos_are_few_letters(#[case] name: &str, #[case] known: &str, #[case] expected: bool) {
+        assert_eq!(is_typo(name, known), expected);
     }
 }

@@ -7,6 +7,7 @@ mod components;
 mod decide;
 mod difference;
 mod duplicates;
+mod gang_keys;
 mod gangs;
 mod invalid_field;
 mod invalid_quantity;
@@ -265,6 +266,7 @@ impl Preview {
         self.lint_training(document, gangs.first(), &mut reports);
         let fabric = &self.config.fabric;
         let mut warnings = misplaced::warnings(document, kind, Some(&namespace), &reports, fabric);
+        warnings.extend(gang_keys::warnings(document, kind, &namespace, &fabric.lint));
         warnings.extend(queue_labels::warnings(document, kind, &namespace, &fabric.lint));
         let queue = missing_queue::warnings(document, kind, &namespace, &reports, has_default_queue, &fabric.lint);
         for report in &mut reports {

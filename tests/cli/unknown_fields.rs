@@ -82,6 +82,30 @@ fn train_job(changes: &str) -> String {
 #[case::accepted_types(
     "preview -f - --fail-on unknown,warning", &job("").replace("  template:", "  backoffLimit: 3.0\n  activeDeadlineSeconds: null\n  template:"), 0, &["1 changed"], ""
 )]
+#[case::key_of_a_scheduler(
+    "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.x-k8s.io/podgroup: a}}\n"), 1, &[],
+    "line 6: TR006: Job default/a: scheduling.x-k8s.io/podgroup has no effect in .spec.template.metadata.labels: did you mean scheduling.x-k8s.io/pod-group?\n"
+)]
+#[case::key_of_a_scheduler_in_another_map(
+    "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.k8s.io/group-name: a}}\n"), 1, &[],
+    "scheduling.k8s.io/group-name has no effect in .spec.template.metadata.labels: set the annotation in metadata.annotations\n"
+)]
+#[case::key_of_a_scheduler_in_both_maps(
+    "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.k8s.io/group-name: a}, annotations: {scheduling.k8s.io/group-name: a}}\n"),
+    0, &["W: 0"], ""
+)]
+#[case::key_of_kueue_on_the_job(
+    "preview -f - --fail-on warning", &job("").replace("{name: a}", "{name: a, labels: {kueue.x-k8s.io/priority-clas: high}}"), 1, &[],
+    "kueue.x-k8s.io/priority-clas has no effect in .metadata.labels: did you mean kueue.x-k8s.io/priority-class?"
+)]
+#[case::other_keys_of_schedulers(
+    "lint -f - --fail-on W", &job("      schedulerName: my-scheduler\n").replace("{name: a}", "{name: a, labels: {kueue.x-k8s.io/priority-class: high, kueue.x-k8s.io/new-key: a}}"),
+    0, &["W: 0"], ""
+)]
+#[case::scheduler(
+    "lint -f - --fail-on W", &job("      schedulerName: volcnao\n"), 1, &[],
+    "line 8: TR006: Job default/a: no scheduler is known to be called volcnao: did you mean volcano?\n"
+)]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
     "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"
