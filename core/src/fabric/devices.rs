@@ -1,5 +1,7 @@
 //! Names of the extended resources that are RDMA devices, and of networks with such devices.
 
+use crate::hint::MAX_COMPARED;
+
 /// The Elastic Fabric Adapter of AWS.
 pub(crate) const EFA: &str = "vpc.amazonaws.com/efa";
 /// Prefixes that device plugins and cloud providers use: the RDMA shared device plugin, the SR-IOV device plugin with
@@ -33,8 +35,17 @@ pub fn is_rdma_resource(resource: &str) -> bool {
 /// Returns the adapter whose name differs from `resource` by one letter, or by its case. Other adapters have names that their operators
 /// choose, such as `rdma/ib0`.
 pub(crate) fn misspelled_adapter(resource: &str) -> Option<&'static str> {
-    let is_similar = || strsim::osa_distance(&resource.to_lowercase(), EFA) <= 1;
-    (resource != EFA && resource.len().abs_diff(EFA.len()) <= 1 && is_similar()).then_some(EFA)
+    if resource == EFA || resource.len() > MAX_COMPARED {
+        return None;
+    }
+    let resource = resource.to_lowercase();
+    let is_similar = || resource.len().abs_diff(EFA.len()) <= 1 && strsim::osa_distance(&resource, EFA) <= 1;
+    // Only one device plugin of AWS provides the adapter.
+    let is_of_another_domain = || {
+        let domain = resource.strip_suffix("/efa");
+        domain.is_some_and(|domain| domain.contains("amazon") || domain.contains("aws"))
+    };
+    (is_similar() || is_of_another_domain()).then_some(EFA)
 }
 
 /// Returns true if `network` is named like a network of RDMA adapters.
@@ -53,7 +64,11 @@ mod tests {
     #[case("vpc.amazonaws.com/efa", false)]
     #[case("vpc.amazonaws.com/efas", true)]
     #[case("vpc.amazonaws.com/EFA", true)]
+    #[case("vpc.amazon.com/efa", true)]
+    #[case("aws.amazon.com/efa", true)]
     #[case("vpc.amazonaws.com/pod-eni", false)]
+    #[case("aws.amazon.com/neuron", false)]
+    #[case("example.com/efa", false)]
     #[case("rdma/ibb", false)]
     fn a_misspelled_adapter_is_named(#[case] resource: &str, #[case] expected: bool) {
         assert_eq!(misspelled_adapter(resource), expected.then_some(EFA));

@@ -1,6 +1,8 @@
 //! Devices of machines, as far as they are known: those of AWS's instance types with GPUs.
 
-use crate::hint::nearest;
+use std::borrow::Cow;
+
+use crate::hint::{MAX_COMPARED, nearest};
 
 /// Devices of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +86,43 @@ pub fn machine_devices(machine: &str) -> Option<MachineDevices> {
     Some(MachineDevices { gpus, efa })
 }
 
-/// Returns the instance type that `machine`, the name of none, is meant to be: one of the same family whose size is similar. A size
-/// that has the form of one may be new.
+/// Unit of the sizes of instance types.
+const UNIT: &str = "xlarge";
+
+/// Returns the instance type that `machine`, the name of none, is meant to be: one whose name has the same letters and digits, or one of
+/// the same family whose size is similar. A size that has the form of one may be new.
 #[must_use]
-pub fn misspelled_machine(machine: &str) -> Option<&'static str> {
-    let (family, _) = machine.split_once('.').filter(|(_, size)| !is_size(size))?;
+pub fn misspelled_machine(machine: &str) -> Option<Cow<'static, str>> {
+    if machine.len() > MAX_COMPARED || machine_devices(machine).is_some() {
+        return None;
+    }
+    let others = WITHOUT_ADAPTERS.iter().map(|(name, _)| *name);
+    let mut names = INSTANCE_TYPES.iter().map(|(name, ..)| *name).chain(others);
+    if let Some(same) = names.find(|name| folded(name) == folded(machine)) {
+        return Some(same.into());
+    }
+    let (family, size) = machine.split_once('.').filter(|(_, size)| !is_size(size))?;
     let of_family = |name: &&str| name.split_once('.').is_some_and(|(start, _)| start == family);
     let names: Vec<&'static str> = INSTANCE_TYPES.iter().map(|(name, ..)| *name).filter(of_family).collect();
-    nearest(machine, &names)
+    let without_unit = names.iter().find(|name| name.strip_suffix(UNIT) == Some(machine)).copied();
+    if let Some(near) = without_unit.or_else(|| nearest(machine, &names)) {
+        return Some(near.into());
+    }
+    let count = size.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let is_count = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
+    let is_misspelled = is_count && strsim::osa_distance(&size[count.len()..], UNIT) <= 2;
+    (is_misspelled && is_family(family)).then(|| format!("{family}.{count}{UNIT}").into())
+}
+
+/// Returns the letters and digits of `name`, which identify an instance type.
+fn folded(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
+}
+
+/// Returns true if `family` has the form of the first part of an AWS instance type, such as `trn1` or `p6-b200`: letters with a number.
+fn is_family(family: &str) -> bool {
+    let rest = family.trim_start_matches(|character: char| character.is_ascii_lowercase());
+    rest.len() < family.len() && rest.starts_with(|character: char| character.is_ascii_digit())
 }
 
 /// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. A type with
@@ -123,12 +154,26 @@ mod tests {
 
     #[rstest]
     #[case::suffix("p5.48xlrge", Some("p5.48xlarge"))]
+    #[case::case_of_letters("P5.48xlarge", Some("p5.48xlarge"))]
+    #[case::dash("p5-48xlarge", Some("p5.48xlarge"))]
+    #[case::underscore("p5_48xlarge", Some("p5.48xlarge"))]
+    #[case::dash_missing("p6b200.48xlarge", Some("p6-b200.48xlarge"))]
+    #[case::unit_missing("p5.48", Some("p5.48xlarge"))]
+    #[case::family_without_gpus("trn1.32xlage", Some("trn1.32xlarge"))]
+    #[case::other_family("trn1.32xlarge", None)]
+    #[case::family_of_processors("m7i.metal-24xl", None)]
+    #[case::size_of_another_cloud("h100-80gb-sxm-ib.8x", None)]
+    #[case::shape("BM.GPU.H100.8", None)]
+    #[case::machine_of_gke("a3-ultragpu-8g", None)]
+    #[case::machine_of_azure("Standard_ND96isr_H100_v5", None)]
+    #[case::empty("", None)]
+    #[case::long(&"p5.".repeat(1_000), None)]
     #[case::right("p5.48xlarge", None)]
     #[case::another_size("p5.24xlarge", None)]
-    #[case::another_family("p9.48xlrge", None)]
+    #[case::new_family("p9.48xlrge", Some("p9.48xlarge"))]
     #[case::no_type("dgx-h100", None)]
     fn misspelled_sizes_have_a_suggestion(#[case] machine: &str, #[case] expected: Option<&str>) {
-        assert_eq!(misspelled_machine(machine), expected);
+        assert_eq!(misspelled_machine(machine).as_deref(), expected);
     }
 
     #[test]
