@@ -137,6 +137,16 @@ pub enum RenderError {
     /// A field that the operator requires is absent.
     #[error("{0} is missing")]
     Missing(String),
+    /// A field that the operator requires is absent, and another one probably stands for it.
+    #[error("{missing} is missing: {problem}")]
+    Misspelled {
+        /// Path of the other field in the manifest, as `kubectl explain` writes it.
+        path: String,
+        /// The required field; may be a description that ends with its path.
+        missing: String,
+        /// Problem of the other field.
+        problem: String,
+    },
     /// A field has a value that the operator's API rejects.
     #[error("{path} is {found}: expected {expected}")]
     Invalid {
@@ -212,18 +222,18 @@ impl RenderError {
     /// Returns the error with its path below `path`, that of an object in the manifest.
     #[must_use]
     pub(crate) fn below(mut self, path: &str) -> Self {
+        if let Self::Misspelled { missing, .. } = &mut self {
+            insert_path(missing, path);
+        }
         match &mut self {
             Self::Missing(field)
+            | Self::Misspelled { path: field, .. }
             | Self::Invalid { path: field, .. }
             | Self::Version { path: field, .. }
             | Self::Kind { path: field, .. }
             | Self::Placeholder { path: field, .. }
             | Self::PlaceholderWithDefault { path: field, .. }
-            | Self::Unresolved { path: field, .. } => {
-                // It may be a description that ends with the path.
-                let start = field.rfind(' ').map_or(0, |blank| blank + 1);
-                field.insert_str(start, &format!("{path}."));
-            }
+            | Self::Unresolved { path: field, .. } => insert_path(field, path),
         }
         self
     }
@@ -234,7 +244,8 @@ impl RenderError {
         match self {
             // It may be a description that ends with the path: `a container named a in spec.template`.
             Self::Missing(path) => path.rsplit_once(' ').map_or(path, |(_, path)| path),
-            Self::Invalid { path, .. }
+            Self::Misspelled { path, .. }
+            | Self::Invalid { path, .. }
             | Self::Placeholder { path, .. }
             | Self::PlaceholderWithDefault { path, .. }
             | Self::Unresolved { path, .. }
@@ -242,6 +253,12 @@ impl RenderError {
             | Self::Kind { path, .. } => path,
         }
     }
+}
+
+/// Inserts `path` before that of `field`, which may be a description that ends with it.
+fn insert_path(field: &mut String, path: &str) {
+    let start = field.rfind(' ').map_or(0, |blank| blank + 1);
+    field.insert_str(start, &format!("{path}."));
 }
 
 impl WorkloadKind {

@@ -106,6 +106,18 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &job("      schedulerName: volcnao\n"), 1, &[],
     "line 8: TR006: Job default/a: no scheduler is known to be called volcnao: did you mean volcano?\n"
 )]
+#[case::containers_of_an_operators_pod(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {template: {spec: {container: [{name: pytorch}]}}}}"), 2, &[],
+    "Worker.template.spec.containers is missing: PodSpec has no field container: did you mean containers?\n"
+)]
+#[case::name_of_an_operators_container(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("name: pytorch", "name: PyTorch"), 2, &[],
+    "a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: one is named PyTorch: did you mean pytorch?\n"
+)]
+#[case::field_of_an_operators_container(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs:\n    {Worker: {template: {spec: {containers: [{name: a},\n    {nme: pytorch}]}}}}"), 2, &[],
+    "line 3: PyTorchJob: a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: Container has no field nme: did you mean name?\n"
+)]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
     "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"

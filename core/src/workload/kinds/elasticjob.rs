@@ -148,10 +148,7 @@ fn complete_main_container(draft: &mut Draft, template: &Field<'_>, variables: V
     let is_only = containers(&mut draft.spec).count() == 1;
     let main = containers(&mut draft.spec).find(|container| is_only || text(container, "name") == "main");
     let Some(main) = main else {
-        return Err(RenderError::Missing(format!(
-            "a container named main in {}",
-            template.get("spec").get("containers").path()
-        )));
+        return Err(template.get("spec").get("containers").missing_container("main"));
     };
     main.remove("lifecycle");
     if let Some(list) = list_mut(main, "env") {

@@ -151,10 +151,8 @@ impl Framework {
     }
 
     fn replica(&self, role: &str, spec: &Field<'_>, mut draft: Draft) -> Result<ReplicaSpec, RenderError> {
-        let port = self.ensure_port(&mut draft).ok_or_else(|| {
-            let containers = spec.get("template").get("spec").get("containers");
-            RenderError::Missing(format!("a container named {} in {}", self.container, containers.path()))
-        })?;
+        let containers = || spec.get("template").get("spec").get("containers");
+        let port = self.ensure_port(&mut draft).ok_or_else(|| containers().missing_container(self.container))?;
         Ok(ReplicaSpec {
             role: role.to_owned(),
             count: spec.get("replicas").count()?.unwrap_or(1),

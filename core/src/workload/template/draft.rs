@@ -140,7 +140,7 @@ pub(in crate::workload) fn require_pod_spec(spec: &Field<'_>) -> Result<(), Rend
     spec.object()?;
     let containers = spec.get("containers");
     if containers.items()?.is_empty() {
-        return Err(containers.missing());
+        return Err(spec.missing_field("containers", "PodSpec"));
     }
     for list in [spec.get("initContainers"), containers] {
         for container in list.items()? {

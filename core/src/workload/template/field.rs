@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::hint::nearest;
 use crate::workload::RenderError;
 
 /// Values that the API accepts for a non-negative `int32`.
@@ -142,6 +143,36 @@ impl<'a> Field<'a> {
     /// Returns the error for an absent field: that of the field above, if it cannot contain any.
     pub(in crate::workload) fn missing(&self) -> RenderError {
         self.misfit_error().unwrap_or_else(|| RenderError::Missing(self.path.clone()))
+    }
+
+    /// Returns the error for the absent child field `key` of an object of the type `owner`: it names the field that is probably meant.
+    pub(in crate::workload) fn missing_field(&self, key: &'static str, owner: &str) -> RenderError {
+        let field = self.get(key);
+        let mut keys = self.value.and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let Some(found) = keys.find(|found| *found != key && nearest(found, &[key]).is_some()) else {
+            return field.missing();
+        };
+        let problem = format!("{owner} has no field {found}: did you mean {key}?");
+        RenderError::Misspelled { path: self.get(found).path, missing: field.path, problem }
+    }
+
+    /// Returns the error for a list of containers without one called `name`: it names the container or field that is probably meant.
+    pub(in crate::workload) fn missing_container(&self, name: &'static str) -> RenderError {
+        let missing = format!("a container named {name} in {}", self.path);
+        for container in self.items().unwrap_or_default() {
+            let field = container.get("name");
+            let found = field.value.and_then(Value::as_str);
+            if let Some(found) = found.filter(|found| nearest(found, &[name]).is_some()) {
+                let problem = format!("one is named {found}: did you mean {name}?");
+                return RenderError::Misspelled { path: field.path, missing, problem };
+            }
+            if let (None, RenderError::Misspelled { path, problem, .. }) =
+                (found, container.missing_field("name", "Container"))
+            {
+                return RenderError::Misspelled { path, missing, problem };
+            }
+        }
+        RenderError::Missing(missing)
     }
 
     fn misfit_error(&self) -> Option<RenderError> {
