@@ -14,7 +14,7 @@ use crate::cluster_facts::{NodeShape, Quota};
 use crate::fabric::{MachineDevices, machine_devices, misspelled_machine};
 use crate::finding::Severity;
 use crate::pod::ContainerKind;
-use crate::quantity::whole_units;
+use crate::quantity::{is_whole, whole_units};
 use crate::rule::Reason;
 
 /// Labels with the same values on practically all nodes: selecting by them does not narrow down the nodes.
@@ -73,7 +73,9 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
     let mut requested: BTreeMap<&str, u64> = BTreeMap::new();
     // Init containers run before the others, and use the same devices.
     let containers = context.containers.iter().filter(|container| container.spec.kind != ContainerKind::Init);
-    for (name, quantity) in containers.filter_map(|container| container.resources("limits")).flatten() {
+    let limits = containers.filter_map(|container| container.resources("limits")).flatten();
+    // FP014 reports a fraction.
+    for (name, quantity) in limits.filter(|(_, quantity)| is_whole(quantity) == Some(true)) {
         let sum = requested.entry(name.as_str()).or_default();
         *sum = sum.saturating_add(whole_units(quantity).unwrap_or_default());
     }
