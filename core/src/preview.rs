@@ -6,6 +6,7 @@ mod cluster_state;
 mod components;
 mod decide;
 mod difference;
+mod duplicate_variables;
 mod duplicates;
 mod gang_keys;
 mod gangs;
@@ -164,6 +165,7 @@ impl Preview {
         warnings.extend(self.context.duplicate(document).cloned());
         let namespace = namespace_of(document, &self.namespace);
         let (stock, fabric) = (self.context.runtimes().stock, &self.config.fabric);
+        warnings.extend(duplicate_variables::warnings(document, namespace));
         warnings.extend(unknown_fields::warnings(document, namespace, stock, &fabric.lint));
         warnings.extend(runtime_keys::warnings(document, namespace, &self.context, fabric));
         severities::configured(warnings, &fabric.lint)

@@ -118,6 +118,13 @@ fn train_job(changes: &str) -> String {
     "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs:\n    {Worker: {template: {spec: {containers: [{name: a},\n    {nme: pytorch}]}}}}"), 2, &[],
     "line 3: PyTorchJob: a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: Container has no field nme: did you mean name?\n"
 )]
+#[case::variable_twice(
+    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x},\n        {name: A, value: z}]}"), 1, &[],
+    "warning: stdin: document 1, line 10: Job default/a: variable A is already set on line 9: only the last value takes effect; remove the others\n"
+)]
+#[case::extended_variable(
+    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x}, {name: A, value: $(A)z}]}"), 0, &["W: 0"], ""
+)]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
     "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"
