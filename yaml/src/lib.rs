@@ -14,6 +14,8 @@
 //! This scanner follows YAML 1.2, that of Kubernetes YAML 1.1. The results differ for a few unusual inputs:
 //! - `[a:]` contains a mapping; for Kubernetes it contains the text `a:`,
 //! - `[-]` is an error; for Kubernetes it contains the text `-`,
+//! - plain text with `?` in a flow collection is an error in manifests; for Kubernetes `[?a]` contains a mapping,
+//! - a block scalar at the end of a text without a line break ends with one; for Kubernetes it does not,
 //! - anchors may contain any character,
 //! - an escaped surrogate pair is a character; for Kubernetes it is an error,
 //! - U+0085, U+2028 and U+2029 are characters; for Kubernetes they are line breaks.
