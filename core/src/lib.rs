@@ -13,6 +13,7 @@ pub mod cidr;
 pub mod cluster_facts;
 mod codes;
 pub mod config;
+mod container_lists;
 pub mod diagnosis;
 pub mod dns;
 pub mod doctor;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::catalog::{CatalogEntry, SidecarCatalog};
 use super::{BlockedReason, BlockedSidecar, ContainerFacts, PodFacts, PodFinding, PodFindingCode, RestartCounts};
+use crate::container_lists::{items, sidecars as listed_sidecars};
 use crate::pod::ContainerKind;
 
 /// Detail of a finding. With a shared process namespace, the signal would terminate the sandbox and with it every
@@ -56,9 +57,10 @@ impl<'a> Roles<'a> {
             .annotations
             .payload_containers
             .as_ref()
-            .map(|text| text.iter().flat_map(|text| split_names(text)).collect());
+            .map(|text| text.iter().flat_map(|text| items(text)).collect());
         let declared_sidecars: HashMap<&str, &str> = match &facts.annotations.helper_containers {
-            Some(Ok(text)) => entries_by_container(text).collect(),
+            // A map keeps the last pair: the first entry of each container counts.
+            Some(Ok(text)) => listed_sidecars(text).rev().collect(),
             Some(Err(_)) | None => HashMap::new(),
         };
 
@@ -151,20 +153,6 @@ fn obstacle(
     }
 }
 
-/// Splits a comma-separated list of names.
-fn split_names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|name| !name.is_empty())
-}
-
-/// Parses `a=entry,b` into pairs of container and catalog entry; the entry defaults to the container's name. The pairs
-/// come in reverse order, so that a map keeps the first entry of each container.
-fn entries_by_container(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    split_names(text).collect::<Vec<_>>().into_iter().rev().map(|item| match item.split_once('=') {
-        Some((container, entry)) => (container.trim(), entry.trim()),
-        None => (item, item),
-    })
-}
-
 /// Returns the names in `trainmesh.dev/payload-containers` that are not in `app`, or the limit that it exceeds.
 fn unknown_main<'a>(facts: &PodFacts, app: impl Iterator<Item = &'a str>) -> Option<String> {
     let text = match facts.annotations.payload_containers.as_ref()? {
@@ -172,7 +160,7 @@ fn unknown_main<'a>(facts: &PodFacts, app: impl Iterator<Item = &'a str>) -> Opt
         Err(exceeded) => return Some(exceeded.to_string()),
     };
     let app: HashSet<&str> = app.collect();
-    join(split_names(text).filter(|name| !app.contains(name)))
+    join(items(text).filter(|name| !app.contains(name)))
 }
 
 /// Returns the names in `trainmesh.dev/helper-containers` that the pod does not have, or the limit that it exceeds.
@@ -182,7 +170,7 @@ fn unknown_sidecars(facts: &PodFacts) -> Option<String> {
         Err(exceeded) => return Some(exceeded.to_string()),
     };
     let known: HashSet<&str> = facts.containers.iter().map(|container| &*container.name).collect();
-    let containers = split_names(text).map(|item| item.split_once('=').map_or(item, |(container, _)| container.trim()));
+    let containers = listed_sidecars(text).map(|(container, _)| container);
     join(containers.filter(|container| !known.contains(container)))
 }
 

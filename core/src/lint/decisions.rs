@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use crate::container_lists;
 use crate::finding::Severity;
 use crate::json;
 use crate::keys;
@@ -123,8 +124,7 @@ fn report_daemons(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
         container.kind == ContainerKind::App && (DAEMONS.contains(&container.name()) || has_image())
     };
     let declared = pod.annotation(keys::HELPER_CONTAINERS).unwrap_or_default();
-    let is_declared =
-        |name: &str| declared.split(',').any(|entry| entry.split('=').next().map(str::trim) == Some(name));
+    let is_declared = |name: &str| container_lists::sidecars(declared).any(|(container, _)| container == name);
     for daemon in pod.containers().filter(is_daemon).filter(|daemon| !is_declared(daemon.name())) {
         let message =
             format!("the pod may never complete: {} is a regular container, which keeps running", daemon.name());

@@ -8,6 +8,7 @@ use super::context::CheckContext;
 use super::sink::FindingSink;
 use super::unused_labels;
 use crate::config::{Profiles, Traffic};
+use crate::container_lists;
 use crate::finding::Severity;
 use crate::hint::nearest;
 use crate::json;
@@ -179,14 +180,18 @@ fn unknown_containers(pod: Pod<'_>, key: &str) -> Vec<String> {
     let may_be_named = |kind| kind == ContainerKind::App || !is_main && kind == ContainerKind::NativeSidecar;
     let containers = pod.containers().take(MAX_NAMES).filter(|container| may_be_named(container.kind));
     let known: Vec<&str> = containers.map(Container::name).collect();
-    let listed = pod.annotation(key).unwrap_or_default().split(',').take(MAX_NAMES);
-    let names = listed.map(|item| item.split_once('=').filter(|_| !is_main).map_or(item, |(name, _)| name).trim());
+    let text = pod.annotation(key).unwrap_or_default();
+    let listed: Vec<&str> = if is_main {
+        container_lists::items(text).take(MAX_NAMES).collect()
+    } else {
+        container_lists::sidecars(text).map(|(name, _)| name).take(MAX_NAMES).collect()
+    };
     let consequence = if is_main { "nothing will be terminated" } else { "the entry has no effect" };
     let message = |name: &str| {
         let fix = nearest(name, &known).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
         format!("{key}: the pod has no container {}: {consequence}{fix}", excerpt(name))
     };
-    names.filter(|name| !name.is_empty() && !known.contains(name)).map(message).collect()
+    listed.into_iter().filter(|name| !name.is_empty() && !known.contains(name)).map(message).collect()
 }
 
 /// Runs FP045 for the annotations of a namespace.

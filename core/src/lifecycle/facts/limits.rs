@@ -3,6 +3,7 @@
 //! A value that exceeds its limit is never truncated, because a truncated value may have another meaning. The value
 //! counts as malformed, so that nothing is terminated.
 
+use crate::container_lists::items;
 use crate::pod::{ContainerKind, Pod};
 use serde_json::Value;
 
@@ -49,8 +50,7 @@ pub(super) fn limited(text: &str, limit: usize) -> Result<Box<str>, LimitExceede
 /// Returns `text`, a list of names, if it is within the limits.
 pub(super) fn limited_names(text: &str) -> Result<Box<str>, LimitExceeded> {
     let text = limited(text, MAX_ANNOTATION_BYTES)?;
-    let names = text.split(',').filter(|name| !name.trim().is_empty()).count();
-    if names > MAX_NAMES { Err(LimitExceeded::Names(MAX_NAMES)) } else { Ok(text) }
+    if items(&text).count() > MAX_NAMES { Err(LimitExceeded::Names(MAX_NAMES)) } else { Ok(text) }
 }
 
 /// Returns true if `pod` has more containers than [`MAX_CONTAINERS`] in one list.
