@@ -17,6 +17,7 @@ use crate::dra::ClaimFacts;
 use crate::gang::mode_pins::ModePins;
 use crate::gang::pins::Pins;
 use crate::gang::{GangId, GangView};
+use crate::huge_pages::is_huge_pages;
 use crate::keys;
 use crate::mesh_objects::{MeshObjects, MeshView};
 use crate::quantity::whole_units;
@@ -25,8 +26,6 @@ use crate::quantity::whole_units;
 const ADAPTER_LABEL: &str = "feature.node.kubernetes.io/pci-15b3.present";
 /// Prefix of all labels of Node Feature Discovery.
 const NFD_PREFIX: &str = "feature.node.kubernetes.io/";
-/// Prefix of huge page resources.
-const HUGE_PAGES_PREFIX: &str = "hugepages-";
 /// Prefixes of quota entries for extended resources.
 const QUOTA_PREFIXES: [&str; 2] = ["requests.", "limits."];
 
@@ -112,7 +111,7 @@ fn existing<'a>(known: Option<&'a Names>, namespace: &str) -> Option<&'a BTreeSe
 
 /// Returns true for the resources that profiles can add: extended resources and huge pages.
 fn is_tracked(resource: &str) -> bool {
-    resource.contains('/') || resource.starts_with(HUGE_PAGES_PREFIX)
+    resource.contains('/') || is_huge_pages(resource)
 }
 
 #[cfg(test)]

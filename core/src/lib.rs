@@ -25,6 +25,7 @@ pub mod finding;
 pub mod gang;
 pub mod hash;
 mod hint;
+mod huge_pages;
 mod json;
 pub mod keys;
 mod known_fields;

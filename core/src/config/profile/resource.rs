@@ -12,6 +12,7 @@ use super::{Quantity, Ratio, Ratios, ResourceName};
 use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
 use crate::config::section::mappings;
+use crate::huge_pages::is_huge_pages;
 
 /// A resource with the same request and limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl Section for Resource {
             }
         }
         let name = name?;
-        let is_memory = name.as_str().starts_with("hugepages-");
+        let is_memory = is_huge_pages(name.as_str());
         let is_counted = ["mode", "count", "ratio", "max"].iter().any(|field| fields.has(field));
         match mode {
             _ if is_memory && is_counted => {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::Scalar;
+use crate::huge_pages::has_valid_size;
 use crate::yaml::type_name;
 use crate::{dns, labels};
 
@@ -115,7 +116,7 @@ string_types! {
     ResourceName {
         expected: "a resource such as rdma/ib or hugepages-2Mi",
         pattern: concat!("^(", pattern!(domain), "/", pattern!(name), "|hugepages-[0-9]+[KMG]i)$"),
-        check: |text| is_huge_pages(text) || (text.contains('/') && labels::is_key(text))
+        check: |text| has_valid_size(text) || (text.contains('/') && labels::is_key(text))
     }
     /// A resource name, or a prefix followed by `*`.
     ResourcePattern {
@@ -228,12 +229,6 @@ string_types! {
         pattern: "^[!-~]+$",
         check: |text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
     }
-}
-
-fn is_huge_pages(text: &str) -> bool {
-    let size = text.strip_prefix("hugepages-").and_then(|size| size.strip_suffix('i'));
-    let digits = size.and_then(|size| size.strip_suffix(['K', 'M', 'G']));
-    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns true for a quantity without an exponent and without fractions of a byte.

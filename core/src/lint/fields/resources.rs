@@ -7,13 +7,12 @@ use serde_json::{Map, Value};
 use crate::fabric::misspelled_adapter;
 use crate::finding::Severity;
 use crate::hint::nearest;
+use crate::huge_pages::{PREFIX, is_huge_pages};
 use crate::lint::sink::FindingSink;
 use crate::pod::{Pod, misspelled_accelerator};
 
 /// Resources without a domain.
 const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// Start of the names of huge pages, which end with a size.
-const HUGE_PAGES: &str = "hugepages";
 /// Resources of a whole pod, beside huge pages.
 const OF_PODS: [&str; 2] = ["cpu", "memory"];
 
@@ -55,17 +54,15 @@ fn is_standard(resource: &str) -> bool {
     STANDARD.contains(&resource) || is_huge_pages(resource)
 }
 
-fn is_huge_pages(resource: &str) -> bool {
-    resource.strip_prefix(HUGE_PAGES).is_some_and(|rest| rest.starts_with('-'))
-}
-
 /// Returns how to correct a resource without a domain.
 fn suggestion(resource: &str) -> String {
     if let Some(near) = misspelled_accelerator(resource).or_else(|| nearest(resource, &STANDARD)) {
         return format!("did you mean {near}?");
     }
     match resource.split_once('-') {
-        Some((name, size)) if nearest(name, &[HUGE_PAGES]).is_some() => format!("did you mean {HUGE_PAGES}-{size}?"),
+        Some((name, size)) if nearest(name, &[PREFIX.trim_end_matches('-')]).is_some() => {
+            format!("did you mean {PREFIX}{size}?")
+        }
         _ => {
             "devices have a domain, such as nvidia.com/gpu; others are cpu, memory, ephemeral-storage and hugepages-2Mi"
                 .to_owned()
