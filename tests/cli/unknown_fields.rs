@@ -125,6 +125,10 @@ fn train_job(changes: &str) -> String {
 #[case::extended_variable(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x}, {name: A, value: $(A)z}]}"), 0, &["W: 0"], ""
 )]
+#[case::unit_of_memory(
+    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,
+    &["FP049 W container train: memory in requests is \"100m\": that is a fraction of a byte"], ""
+)]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
     "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"

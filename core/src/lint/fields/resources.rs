@@ -8,11 +8,17 @@ use crate::fabric::misspelled_adapter;
 use crate::finding::Severity;
 use crate::hint::nearest;
 use crate::huge_pages::{PREFIX, is_huge_pages};
+use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
 use crate::pod::{Pod, misspelled_accelerator};
+use crate::quantity::{is_whole, whole_units};
 
 /// Resources without a domain.
 const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+/// Number of CPUs that no node has.
+const MANY_CPUS: u64 = 100_000;
+/// Number of bytes below which a fraction of one shows a wrong unit. `0.1Gi` is none either.
+const FEW_BYTES: u64 = 1 << 20;
 /// Resources of a whole pod, beside huge pages.
 const OF_PODS: [&str; 2] = ["cpu", "memory"];
 
@@ -20,7 +26,7 @@ const OF_PODS: [&str; 2] = ["cpu", "memory"];
 pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     for container in pod.containers() {
         let path = container.pointer();
-        for (list, resource) in names(container.raw()) {
+        for (list, resource, quantity) in entries(container.raw()) {
             let field = || format!("{path}/resources{}", PointerBuf::from_tokens([list, resource]));
             if !resource.contains(['/', '$']) && !is_standard(resource) {
                 let message = format!("the apiserver rejects the resource {resource}: {}", suggestion(resource));
@@ -29,9 +35,13 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
                 let message = format!("no device plugin is known to provide {resource}: did you mean {near}?");
                 findings.push(field(), message);
             }
+            if let Some(problem) = unlikely_quantity(resource, quantity) {
+                let message = format!("{}: {resource} in {list} {problem}", display_name(container));
+                findings.push(field(), message);
+            }
         }
     }
-    for (list, resource) in pod.raw().get("spec").into_iter().flat_map(names) {
+    for (list, resource, _) in pod.raw().get("spec").into_iter().flat_map(entries) {
         if !resource.contains('$') && !OF_PODS.contains(&resource) && !is_huge_pages(resource) {
             let field = format!("/spec/resources{}", PointerBuf::from_tokens([list, resource]));
             let message =
@@ -41,13 +51,27 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     }
 }
 
-/// Returns the resources of `owner`, each with the list that contains it.
-fn names(owner: &Value) -> impl Iterator<Item = (&'static str, &str)> {
+/// Returns the resources of `owner`, each between the list that contains it and its quantity.
+fn entries(owner: &Value) -> impl Iterator<Item = (&'static str, &str, &Value)> {
     let resources = owner.get("resources");
     ["limits", "requests"].into_iter().flat_map(move |list| {
         let entries = resources.and_then(|resources| resources.get(list)?.as_object());
-        entries.into_iter().flat_map(Map::keys).map(move |resource| (list, resource.as_str()))
+        entries.into_iter().flat_map(Map::iter).map(move |(resource, quantity)| (list, resource.as_str(), quantity))
     })
+}
+
+/// Returns the problem of a quantity that the apiserver accepts, but whose unit is that of another resource.
+fn unlikely_quantity(resource: &str, quantity: &Value) -> Option<String> {
+    let units = whole_units(quantity)?;
+    match resource {
+        "cpu" if units >= MANY_CPUS => {
+            Some(format!("is {quantity}: that is {units} CPUs: use a number such as 8 or 500m"))
+        }
+        "memory" | "ephemeral-storage" if is_whole(quantity) == Some(false) && units < FEW_BYTES => {
+            Some(format!("is {quantity}: that is a fraction of a byte: use a unit such as Mi or Gi"))
+        }
+        _ => None,
+    }
 }
 
 fn is_standard(resource: &str) -> bool {
@@ -67,5 +91,38 @@ fn suggestion(resource: &str) -> String {
             "devices have a domain, such as nvidia.com/gpu; others are cpu, memory, ephemeral-storage and hugepages-2Mi"
                 .to_owned()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case("memory", json!("100m"), Some("is \"100m\": that is a fraction of a byte: use a unit such as Mi or Gi"))]
+    #[case("memory", json!(0.5), Some("is 0.5: that is a fraction of a byte: use a unit such as Mi or Gi"))]
+    #[case("ephemeral-storage", json!("1m"), Some("is \"1m\": that is a fraction of a byte: use a unit such as Mi or Gi"))]
+    #[case("cpu", json!("0.5Gi"), Some("is \"0.5Gi\": that is 536870912 CPUs: use a number such as 8 or 500m"))]
+    #[case("cpu", json!("512M"), Some("is \"512M\": that is 512000000 CPUs: use a number such as 8 or 500m"))]
+    #[case("cpu", json!("100m"), None)]
+    #[case("cpu", json!("1k"), None)]
+    #[case("cpu", json!(192), None)]
+    #[case("memory", json!("0.1Gi"), None)]
+    #[case("memory", json!("1.5Gi"), None)]
+    #[case("memory", json!("128974848000m"), None)]
+    #[case("memory", json!("1000m"), None)]
+    #[case("memory", json!(0), None)]
+    #[case("memory", json!("64GB"), None)]
+    #[case("memory", json!(null), None)]
+    #[case("nvidia.com/gpu", json!("100m"), None)]
+    fn units_of_other_resources_are_reported(
+        #[case] resource: &str,
+        #[case] quantity: Value,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(unlikely_quantity(resource, &quantity).as_deref(), expected);
     }
 }
