@@ -10,6 +10,7 @@ use super::raw::{mounts, str_at};
 use super::setting::{ContainerSettings, NcclConf};
 use super::{LintInput, rdma};
 use crate::dra::{Count, PodClaims};
+use crate::hint::is_typo;
 use crate::pod::{Container, ContainerKind};
 use crate::quantity::whole_units;
 use crate::workload;
@@ -218,11 +219,25 @@ pub(super) fn is_privileged(container: Container<'_>) -> bool {
     security_context(container, "privileged").and_then(Value::as_bool) == Some(true)
 }
 
+/// Name of the capability to lock memory.
+const IPC_LOCK: &str = "IPC_LOCK";
+
 /// Returns true if the capability `IPC_LOCK` is added to `container`.
 pub(super) fn has_ipc_lock(container: Container<'_>) -> bool {
+    added_capabilities(container).any(|capability| capability == IPC_LOCK || capability == "ALL")
+}
+
+/// Returns the capability that is added to `container` and that `IPC_LOCK` is probably meant by.
+pub(super) fn misspelled_ipc_lock(container: Container<'_>) -> Option<&str> {
+    added_capabilities(container).find(|capability| {
+        let capability = capability.to_uppercase();
+        is_typo(capability.strip_prefix("CAP_").unwrap_or(&capability), IPC_LOCK) || capability.ends_with(IPC_LOCK)
+    })
+}
+
+fn added_capabilities(container: Container<'_>) -> impl Iterator<Item = &str> {
     let added = security_context(container, "capabilities").and_then(|capabilities| capabilities.get("add"));
-    let mut added = added.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    added.any(|capability| capability == "IPC_LOCK" || capability == "ALL")
+    added.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn security_context<'a>(container: Container<'a>, key: &str) -> Option<&'a Value> {

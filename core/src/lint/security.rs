@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::context::{CheckContext, ContainerFacts, has_ipc_lock, is_privileged};
+use super::context::{CheckContext, ContainerFacts, has_ipc_lock, is_privileged, misspelled_ipc_lock};
 use super::raw::{mounts, str_at};
 use super::sink::FindingSink;
 use crate::config::Profile;
@@ -38,8 +38,12 @@ pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut Findin
             && !container.has_ipc_lock()
             && !container.is_privileged()
         {
-            let message =
-                format!("{}: {adapter} without IPC_LOCK: RDMA may fail to lock memory", container.display_name());
+            let near = misspelled_ipc_lock(container.spec).map(|added| format!("; did you mean IPC_LOCK by {added}?"));
+            let message = format!(
+                "{}: {adapter} without IPC_LOCK: RDMA may fail to lock memory{}",
+                container.display_name(),
+                near.unwrap_or_default()
+            );
             // Without a profile, the limit of the nodes is unknown.
             let severity = if context.input.profile.is_some() { Severity::Warning } else { Severity::Info };
             findings.push_as(severity, container.pointer("/securityContext"), message);
