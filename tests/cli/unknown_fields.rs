@@ -82,6 +82,32 @@ fn train_job(changes: &str) -> String {
 #[case::accepted_types(
     "preview -f - --fail-on unknown,warning", &job("").replace("  template:", "  backoffLimit: 3.0\n  activeDeadlineSeconds: null\n  template:"), 0, &["1 changed"], ""
 )]
+#[case::containers_of_an_operators_pod(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {template: {spec: {container: [{name: pytorch}]}}}}"), 2, &[],
+    "Worker.template.spec.containers is missing: PodSpec has no field container: did you mean containers?\n"
+)]
+#[case::name_of_an_operators_container(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("name: pytorch", "name: PyTorch"), 2, &[],
+    "a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: one is named PyTorch: did you mean pytorch?\n"
+)]
+#[case::field_of_an_operators_container(
+    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs:\n    {Worker: {template: {spec: {containers: [{name: a},\n    {nme: pytorch}]}}}}"), 2, &[],
+    "line 3: PyTorchJob: a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: Container has no field nme: did you mean name?\n"
+)]
+#[case::word_for_a_number_of_processes(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "nprocPerNode: gpuu, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "spec.nprocPerNode: unknown value gpuu: did you mean gpu?"
+)]
+#[case::device_of_another_vendor(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "nprocPerNode: npu, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 0, &["W: 0"], ""
+)]
+#[case::variable_twice(
+    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x},\n        {name: A, value: z}]}"), 1, &[],
+    "warning: stdin: document 1, line 10: Job default/a: variable A is already set on line 9: only the last value takes effect; remove the others\n"
+)]
+#[case::extended_variable(
+    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x}, {name: A, value: $(A)z}]}"), 0, &["W: 0"], ""
+)]
 #[case::key_of_a_scheduler(
     "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.x-k8s.io/podgroup: a}}\n"), 1, &[],
     "line 6: TR006: Job default/a: scheduling.x-k8s.io/podgroup has no effect in .spec.template.metadata.labels: did you mean scheduling.x-k8s.io/pod-group?\n"
@@ -105,25 +131,6 @@ fn train_job(changes: &str) -> String {
 #[case::scheduler(
     "lint -f - --fail-on W", &job("      schedulerName: volcnao\n"), 1, &[],
     "line 8: TR006: Job default/a: no scheduler is known to be called volcnao: did you mean volcano?\n"
-)]
-#[case::containers_of_an_operators_pod(
-    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {template: {spec: {container: [{name: pytorch}]}}}}"), 2, &[],
-    "Worker.template.spec.containers is missing: PodSpec has no field container: did you mean containers?\n"
-)]
-#[case::name_of_an_operators_container(
-    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {TEMPLATE}}").replace("name: pytorch", "name: PyTorch"), 2, &[],
-    "a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: one is named PyTorch: did you mean pytorch?\n"
-)]
-#[case::field_of_an_operators_container(
-    "lint -f -", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs:\n    {Worker: {template: {spec: {containers: [{name: a},\n    {nme: pytorch}]}}}}"), 2, &[],
-    "line 3: PyTorchJob: a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing: Container has no field nme: did you mean name?\n"
-)]
-#[case::variable_twice(
-    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x},\n        {name: A, value: z}]}"), 1, &[],
-    "warning: stdin: document 1, line 10: Job default/a: variable A is already set on line 9: only the last value takes effect; remove the others\n"
-)]
-#[case::extended_variable(
-    "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name: A, value: x}, {name: A, value: $(A)z}]}"), 0, &["W: 0"], ""
 )]
 #[case::unit_of_memory(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,

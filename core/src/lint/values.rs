@@ -9,11 +9,16 @@ use crate::fabric::nccl::{
     variable,
 };
 use crate::finding::Severity;
+use crate::hint::{nearest, one_of};
 
 /// Number of adapters above which a name with one digit can be the prefix of another: `mlx5_1` and `mlx5_10`.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables for which the adapter or NCCL rejects a number out of range.
 const BOUNDED_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
+/// Variables that take one of a few words. NCCL ignores others (2.30.7, `src/misc/socket.cc`, `src/debug.cc`).
+const KEYWORDS: [&str; 2] = ["NCCL_DEBUG", "NCCL_SOCKET_FAMILY"];
+/// How to fix such a word.
+const FIX_FOR_KEYWORDS: &str = "correct the value, or remove the variable";
 /// Maximum number of names of a pod that are compared with all of NCCL's: more unknown names belong to a plugin.
 const MAX_UNKNOWN: usize = 8;
 /// Exponent of the time that an adapter waits for an acknowledgment.
@@ -200,9 +205,21 @@ fn is_of_profile(context: &CheckContext<'_>, container: &ContainerFacts<'_>, nam
     values.any(|setting| container.settings.value(name) == Some(setting.value.as_str()))
 }
 
-/// FP011: a distance level that NCCL ignores, or its legacy form.
+/// FP011: a word that NCCL ignores, or the legacy form of a distance level.
 pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
+        for name in KEYWORDS {
+            let kind = variable(name).map_or(ValueKind::AnyText, |variable| variable.kind);
+            let (ValueKind::Keyword(known) | ValueKind::KeywordIgnoreCase(known)) = kind else { continue };
+            let value = container.settings.value(name).filter(|value| !value.is_empty() && !value.contains('$'));
+            if let Some(value) = value.filter(|value| kind.check(value).is_err()) {
+                let fix = nearest(value, known)
+                    .map_or_else(|| format!("expected {}", one_of(known)), |near| format!("did you mean {near}?"));
+                let message =
+                    format!("{}: {name}={value} is unknown: NCCL ignores it: {fix}", container.display_name());
+                findings.push_with_fix(Severity::Warning, container.settings.field(name), message, FIX_FOR_KEYWORDS);
+            }
+        }
         for name in ["NCCL_NET_GDR_LEVEL", "NCCL_P2P_LEVEL"] {
             let Some(value) = container.settings.value(name).filter(|value| !ValueKind::LEVELS.contains(value)) else {
                 continue;

@@ -138,10 +138,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(11),
         severity: Severity::Warning,
-        title: "an unknown distance level",
+        title: "an unknown distance level, address family or debug level",
         why: "NCCL_NET_GDR_LEVEL and NCCL_P2P_LEVEL accept LOC, NVL, PIX, PXB, PHB and SYS in capitals, and NVB, C2C, P2C \
               and PXN, which the documentation omits. NCCL silently ignores any other word. A number is a legacy form \
-              that NCCL discourages (information).",
+              that NCCL discourages (information). NCCL_SOCKET_FAMILY accepts AF_INET and AF_INET6, and NCCL_DEBUG VERSION, WARN, \
+              INFO, ABORT and TRACE.",
         fix: "set LOC, NVL, PIX, PXB, PHB or SYS",
         example: Example {
             given: "",

@@ -32,6 +32,8 @@ const ONE_GROUP: &str = "PyTorchJob";
 /// How to fix the range of nodes of an elastic policy, from which the operator sets the variable.
 const FIX_POLICY: &str =
     "set elasticPolicy.minReplicas and maxReplicas to a range that contains the number of replicas";
+/// How to fix a number of nodes.
+const FIX_NUMBER: &str = "set --nnodes to a number such as 4, or to a range such as 2:4";
 /// How to fix an address that only its own pod reaches.
 const FIX_ADDRESS: &str = "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0";
 
@@ -61,6 +63,11 @@ pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut Find
     }
 }
 
+/// Returns true if `value` is a word, and no expression of a shell or a template.
+fn is_word(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 /// TR007: `--nnodes`, or the variable that sets it, differs from the number of pods.
 pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
@@ -69,11 +76,18 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
         return;
     }
     for agent in role.agents() {
-        let Some((min, max)) = agent.setting(NODES).and_then(node_range) else { continue };
-        let text = if min == max { min.to_string() } else { format!("{min}:{max}") };
         let name = agent.container.name();
         let has_option = agent.settings.has_flag(&[NODES]);
         let setting = if has_option { option(NODES) } else { NODES.to_owned() };
+        let Some(value) = agent.setting(NODES) else { continue };
+        let Some((min, max)) = node_range(value) else {
+            if is_word(value) {
+                let message = format!("container {name}: {setting}={value} is not a number: torchrun rejects it");
+                findings.push_with_fix(Severity::Error, agent.field(NODES), message, FIX_NUMBER);
+            }
+            continue;
+        };
+        let text = if min == max { min.to_string() } else { format!("{min}:{max}") };
         if let Some(size) = group {
             // A part of the group may run another program, or a process group of its own; whole groups may form a common one.
             let has_groups = WorkloadManifest::pods(workload.roles.iter()).is_some_and(|pods| pods >= min);

@@ -46,10 +46,12 @@ static ELASTIC_POLICY: Fields = Fields {
 };
 const RUN: (&str, Shape) = ("runPolicy", Shape::Object(&RUN_POLICY));
 const ELASTIC: (&str, Shape) = ("elasticPolicy", Shape::Object(&ELASTIC_POLICY));
+/// Words that torchrun accepts in place of a number: those of its documentation, and devices of other vendors.
+const PROCESSES: Shape = Shape::OneOf(&["auto", "cpu", "gpu", "xpu", "npu", "hpu", "mlu", "mps", "musa"]);
 pub(super) static PYTORCH: Fields = Fields {
     owner: "PyTorchJobSpec",
     names: &["runPolicy", "elasticPolicy", "pytorchReplicaSpecs", "nprocPerNode"],
-    nested: &[RUN, ELASTIC, ("pytorchReplicaSpecs", Shape::Map(&REPLICAS))],
+    nested: &[RUN, ELASTIC, ("pytorchReplicaSpecs", Shape::Map(&REPLICAS)), ("nprocPerNode", PROCESSES)],
 };
 pub(super) static TENSORFLOW: Fields = Fields {
     owner: "TFJobSpec",
