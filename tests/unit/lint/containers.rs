@@ -10,6 +10,14 @@ const LOCK: &str = "securityContext: {capabilities: {add: [IPC_LOCK]}}";
 #[rstest]
 #[case::without(train(RDMA), Some("container train: rdma/ib without IPC_LOCK: RDMA may fail to lock memory"))]
 #[case::with(train(&format!("{RDMA}, {LOCK}")), None)]
+#[case::misspelled(
+    train(&format!("{RDMA}, securityContext: {{capabilities: {{add: [NET_ADMIN, CAP_IPC_LOCK]}}}}")),
+    Some("container train: rdma/ib without IPC_LOCK: RDMA may fail to lock memory; did you mean IPC_LOCK by CAP_IPC_LOCK?")
+)]
+#[case::other_capability(
+    train(&format!("{RDMA}, securityContext: {{capabilities: {{add: [IPC_OWNER]}}}}")),
+    Some("container train: rdma/ib without IPC_LOCK: RDMA may fail to lock memory")
+)]
 #[case::privileged(train(&format!("{RDMA}, securityContext: {{privileged: true}}")), None)]
 #[case::no_adapter(train("resources: {limits: {nvidia.com/gpu: 8}}"), None)]
 #[case::nodes_without_a_limit(train(RDMA).profile("transport: ib\nsecurityContext: {memlock: nodeUnlimited}"), None)]

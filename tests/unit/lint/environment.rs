@@ -204,6 +204,16 @@ fn fp010_gid_index(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
 #[case::legacy_number(env(&[("NCCL_P2P_LEVEL", "2")]), Some("container train: NCCL_P2P_LEVEL=2 is a legacy number"))]
 #[case::known(env(&[("NCCL_NET_GDR_LEVEL", "PHB"), ("NCCL_P2P_LEVEL", "NVL")]), None)]
 #[case::undocumented(env(&[("NCCL_NET_GDR_LEVEL", "P2C"), ("NCCL_P2P_LEVEL", "NVB")]), None)]
+#[case::debug_level(
+    env(&[("NCCL_DEBUG", "WARNING")]),
+    Some("container train: NCCL_DEBUG=WARNING is unknown: NCCL ignores it: did you mean WARN?")
+)]
+#[case::address_family(
+    env(&[("NCCL_SOCKET_FAMILY", "ipv4")]),
+    Some("container train: NCCL_SOCKET_FAMILY=ipv4 is unknown: NCCL ignores it: expected AF_INET or AF_INET6")
+)]
+#[case::known_words(env(&[("NCCL_DEBUG", "info"), ("NCCL_SOCKET_FAMILY", "AF_INET6")]), None)]
+#[case::words_of_a_template(env(&[("NCCL_DEBUG", "${LEVEL}"), ("NCCL_SOCKET_FAMILY", "")]), None)]
 fn fp011_level_names(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP011", scenario, expected);
 }

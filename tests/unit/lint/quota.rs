@@ -59,6 +59,24 @@ fn on(machine: &str, limits: &str) -> Scenario {
     on("p5.48xlrge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32"),
     Some("no instance type is called p5.48xlrge: did you mean p5.48xlarge?")
 )]
+#[case::dash_in_a_machine(
+    on("p5-48xlarge", "nvidia.com/gpu: 8"),
+    Some("no instance type is called p5-48xlarge: did you mean p5.48xlarge?")
+)]
+#[case::fraction_of_a_gpu(on("p5.48xlarge", "nvidia.com/gpu: 8.5"), None)]
+#[case::misspelled_label(
+    pod("{spec: {nodeSelector: {topology.kubernetes.io/zon: a}, containers: [{name: train}]}}"),
+    Some("no node is known to have the label topology.kubernetes.io/zon: did you mean topology.kubernetes.io/zone?")
+)]
+#[case::misspelled_label_in_affinity(
+    with_affinity(&["{key: nvidia.com/gpu.prodct, operator: In, values: [a]}"]),
+    Some("no node is known to have the label nvidia.com/gpu.prodct: did you mean nvidia.com/gpu.product?")
+)]
+#[case::nodes_without_a_label(with_affinity(&["{key: nvidia.com/gpu.prodct, operator: DoesNotExist}"]), None)]
+#[case::other_label(
+    pod("{spec: {nodeSelector: {topology.kubernetes.io/block: a, pool: b}, containers: [{name: train}]}}"),
+    None
+)]
 #[case::another_size(on("p5.24xlarge", "nvidia.com/gpu: 8"), None)]
 #[case::unknown_machine(on("BM.GPU.H100.8", "nvidia.com/gpu: 16"), None)]
 #[case::another_resource(on("p5.4xlarge", "nvidia.com/gpu.shared: 2, cpu: 1000"), None)]

@@ -506,7 +506,12 @@ fn job_of(kind: &str, labels: &str) -> String {
 #[case::of_a_whole_group(groups_of_torchrun(2, "--nnodes=4,"), None)]
 #[case::of_a_part_of_a_group(groups_of_torchrun(2, "--nnodes=2,"), None)]
 #[case::computed(workers(2, "--nnodes=$NODES,"), None)]
-#[case::not_a_number(workers(2, "--nnodes=many,"), None)]
+#[case::not_a_number(
+    workers(2, "--nnodes=many,"),
+    Some("container pytorch: --nnodes=many is not a number: torchrun rejects it")
+)]
+#[case::of_a_template(workers(2, "--nnodes=NUM_NODES,"), None)]
+#[case::of_a_command(workers(2, "--nnodes=$(nodes),"), None)]
 #[case::one_of_several(
     workers(2, "--nnodes=1,"),
     Some("container pytorch: --nnodes=1, but the job has 2 pods: some take no part")
