@@ -68,6 +68,9 @@ const TRAINER: &str = "trainer";
 /// Name of the main container, and of the replicated job that contains rank 0.
 const NODE: &str = "node";
 
+/// Field with the number of processes of a node.
+const PROCESSES: &str = "numProcPerNode";
+
 /// Replicated job that downloads the data set.
 const DATASET_INITIALIZER: &str = "dataset-initializer";
 /// Replicated job that downloads the model.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::merge::strategic_merge;
 use super::schema::Schema;
-use super::{DATASET_INITIALIZER, MODEL_INITIALIZER, NODE};
+use super::{DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, PROCESSES};
 use crate::workload::template::{Field, object_mut, objects};
 use crate::workload::{RenderError, StockRuntimes, TrainerVersion};
 
@@ -24,6 +24,9 @@ const VERSIONED_FIELDS: [(&str, TrainerVersion); 3] = [
     ("podTemplateOverrides", TrainerVersion::V2_1),
     ("podSpecOverrides", TrainerVersion::V2_0),
 ];
+
+/// Newest version in which the number of processes of a node may be a word, such as `gpu`.
+const NEWEST_WITH_WORDS: TrainerVersion = TrainerVersion::V2_1;
 
 /// Field with the replicated jobs that a change targets.
 const TARGET_JOBS: &str = "targetJobs";
@@ -35,13 +38,25 @@ const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
 const CONTAINERS_WITH_RESERVED_ENV: [&str; 3] = [NODE, DATASET_INITIALIZER, MODEL_INITIALIZER];
 
 /// Returns the version of Kubeflow Trainer for `job`, the spec of a `TrainJob`: the version that `stock` selects. If
-/// `stock` selects none, returns the newest version that has the fields of the job.
+/// `stock` selects none, returns the newest version that has the fields and values of the job.
 pub(super) fn version(job: &Field<'_>, stock: StockRuntimes) -> TrainerVersion {
+    known_version(job, stock).unwrap_or(TrainerVersion::V2_3)
+}
+
+/// Returns the version that `stock` or the job selects; `None` if the job is valid in all versions.
+pub(super) fn known_version(job: &Field<'_>, stock: StockRuntimes) -> Option<TrainerVersion> {
     if let StockRuntimes::Version(version) = stock {
-        return version;
+        return Some(version);
     }
     let used = VERSIONED_FIELDS.iter().find(|(field, _)| job.get(field).is_present());
-    used.map_or(TrainerVersion::V2_3, |(_, version)| *version)
+    let has_word = || job.get("trainer").get(PROCESSES).value().is_some_and(Value::is_string);
+    used.map(|(_, version)| *version).or_else(|| has_word().then_some(NEWEST_WITH_WORDS))
+}
+
+/// Returns true if the number of processes of a node may be a word in `version`, and a runtime for PyTorch may set it; `None`
+/// stands for any version.
+pub(super) fn has_words(version: Option<TrainerVersion>) -> bool {
+    version.is_none_or(|version| version <= NEWEST_WITH_WORDS)
 }
 
 /// Returns the newest version that has the field `name` of the spec, if only some versions have it.

@@ -4,15 +4,20 @@ use serde_json::{Value, json};
 
 use super::resources::{self, NodeResources};
 use super::runtime::{ReplicatedJob, Runtime};
-use super::{HOSTFILE_VARIABLE, LAUNCHER, NODE, NODES_VARIABLE};
+use super::{HOSTFILE_VARIABLE, LAUNCHER, NODE, NODES_VARIABLE, PROCESSES};
 use crate::workload::RenderError;
-use crate::workload::template::{append, container_named, env, env_from_field, init_containers, text, upsert};
+use crate::workload::template::{Field, append, container_named, env, env_from_field, init_containers, text, upsert};
 
 /// Port of the rendezvous.
 const PORT: u64 = 29500;
 
 /// Pod field that contains the node rank, in a pod of an Indexed Job.
 const RANK: &str = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
+
+/// Words for a number of processes that torchrun or Trainer derives from the devices of the node.
+const WORDS: [&str; 3] = [AUTO, "cpu", "gpu"];
+/// Word for one process for each GPU, or else for each CPU.
+const AUTO: &str = "auto";
 
 /// Note for a Flux runtime.
 const FLUX_NOTE: &str = "changes by the runtime's flux policy (an installer, volumes, a wrapped command) are not shown";
@@ -51,10 +56,15 @@ fn master_address(job: &str) -> String {
 fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderError> {
     let trainer = runtime.job.get("trainer");
     let node = NodeResources::read(runtime)?;
-    let processes = match trainer.get("numProcPerNode").count()? {
-        Some(count) => count.to_string(),
-        None if node.gpus() == 0 => node.cpus().max(1).to_string(),
-        None => "auto".to_owned(),
+    let by_runtime = runtime.policy.get("torch").get(PROCESSES);
+    let processes = match read_processes(&trainer.get(PROCESSES), runtime.has_words)? {
+        None if runtime.has_words => read_processes(&by_runtime, true)?,
+        by_job => by_job,
+    };
+    let processes = match processes.unwrap_or_else(|| AUTO.to_owned()) {
+        // torchrun counts the CPUs of the node, of which the pod may have a part.
+        word if word == "cpu" || word == AUTO && node.gpus() == 0 => node.cpus().max(1).to_string(),
+        other => other,
     };
     let nodes = runtime.trainer().map_or(1, |replicated_job| replicated_job.nodes);
     let topology = [
@@ -84,6 +94,15 @@ fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderE
         }
     }
     Ok(is_torchtune.then(|| TORCHTUNE_NOTE.to_owned()))
+}
+
+/// Returns the number of processes of a node as torchrun reads it: a number, or a word if the version of Trainer allows it.
+fn read_processes(field: &Field<'_>, has_words: bool) -> Result<Option<String>, RenderError> {
+    match field.value() {
+        Some(Value::String(word)) if has_words && WORDS.contains(&word.as_str()) => Ok(Some(word.clone())),
+        Some(Value::String(_)) if has_words => Err(field.invalid("a whole number, auto, cpu or gpu")),
+        _ => Ok(field.count()?.map(|count| count.to_string())),
+    }
 }
 
 /// Sets environment variables of the container with this name, or else of the init container.
@@ -150,8 +169,8 @@ fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
         return Err(policy.get("mpiImplementation").invalid("OpenMPI"));
     }
     let ssh_path = policy.get("sshAuthMountPath").raw_text()?.unwrap_or("/root/.ssh");
-    let default_slots = policy.get("numProcPerNode").count()?.unwrap_or(1);
-    let slots = match trainer.get("numProcPerNode").count()? {
+    let default_slots = policy.get(PROCESSES).count()?.unwrap_or(1);
+    let slots = match trainer.get(PROCESSES).count()? {
         Some(count) => count,
         None if default_slots == 1 => NodeResources::read(runtime)?.gpus().max(1),
         None => default_slots,

@@ -19,6 +19,8 @@ pub(super) struct Runtime<'a> {
     pub(super) policy: Field<'a>,
     /// Replicated jobs of the `JobSet`.
     pub(super) replicated_jobs: Vec<ReplicatedJob<'a>>,
+    /// True if the number of processes of a node may be a word, such as `gpu`.
+    pub(super) has_words: bool,
     /// Set if the runtime is a stock runtime that is assumed.
     pub(super) assumed: Option<AssumedRuntime>,
     /// Manifest of the runtime, if the input contains it.
@@ -55,6 +57,7 @@ impl<'a> Runtime<'a> {
     pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<Self, RenderError> {
         let job = Field::root(manifest.raw).get("spec");
         let version = overrides::version(&job, manifest.runtimes.stock);
+        let has_words = overrides::has_words(overrides::known_version(&job, manifest.runtimes.stock));
         let FoundRuntime { spec: found, assumed, document } = lookup::find(manifest, &job, version)?;
         let template = found.get("template");
         let mut annotations = template.get("metadata").get("annotations").cloned_object()?;
@@ -70,7 +73,18 @@ impl<'a> Runtime<'a> {
             return Err(replicated.missing());
         }
         let (policy, pod_group) = (found.get("mlPolicy"), found.get("podGroupPolicy"));
-        Ok(Self { job, policy, replicated_jobs, assumed, document, pod_group, template_path, annotations, job_set })
+        Ok(Self {
+            job,
+            policy,
+            replicated_jobs,
+            has_words,
+            assumed,
+            document,
+            pod_group,
+            template_path,
+            annotations,
+            job_set,
+        })
     }
 
     /// Returns the replicated job of the training step.

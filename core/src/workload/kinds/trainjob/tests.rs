@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::manifest::Document;
 use crate::workload::template::testing::{env_lines, render_with};
-use crate::workload::{RuntimeReference, Runtimes};
+use crate::workload::{RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 
 /// Renders a job on a runtime with one node.
 fn render(policy: &Value, node: &Value, job: &Value) -> Vec<RolePod> {
@@ -88,6 +88,70 @@ fn the_environment_depends_on_the_policy(
     let mut expected = expected.to_vec();
     expected.push(INDEX);
     assert_eq!(env_lines(&roles[role], 0), expected);
+}
+
+/// Renders a job with this number of processes on a runtime for `policy`. Returns the variable with the number of processes.
+fn processes(
+    (policy, by_runtime): (&str, Value),
+    by_job: &Value,
+    resources: &Value,
+    stock: StockRuntimes,
+) -> Result<Option<String>, RenderError> {
+    let node = json!({"name": "node", "image": "i", "resources": {"limits": resources}});
+    let labels = json!({ANCESTOR: TRAINER});
+    let replicated_job = json!({"name": "node", "template": {"metadata": {"labels": labels}, "spec": {"template": {"spec": {"containers": [node]}}}}});
+    let policy = json!({policy: {"numProcPerNode": by_runtime}});
+    let spec = json!({"mlPolicy": policy, "template": {"spec": {"replicatedJobs": [replicated_job]}}});
+    let runtimes = Runtimes { stock, ..runtimes(&spec) };
+    let job = json!({
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
+        "spec": {"runtimeRef": {"name": "r"}, "trainer": {"numProcPerNode": by_job}},
+    });
+    let roles = render_with(&job, &runtimes)?;
+    let lines = env_lines(&roles[0], 0);
+    Ok(lines.iter().find_map(|line| line.strip_prefix("PET_NPROC_PER_NODE=")).map(str::to_owned))
+}
+
+const NEWEST: StockRuntimes = StockRuntimes::Newest;
+const V2_0: StockRuntimes = StockRuntimes::Version(TrainerVersion::V2_0);
+const V2_1: StockRuntimes = StockRuntimes::Version(TrainerVersion::V2_1);
+const V2_2: StockRuntimes = StockRuntimes::Version(TrainerVersion::V2_2);
+
+#[rstest]
+#[case::gpu(json!("gpu"), json!(null), json!({"nvidia.com/gpu": 8}), NEWEST, "gpu")]
+#[case::of_a_version(json!("gpu"), json!(null), json!({"nvidia.com/gpu": 8}), V2_0, "gpu")]
+#[case::of_the_runtimes_of_a_cluster(json!("gpu"), json!(null), json!({}), StockRuntimes::None, "gpu")]
+#[case::auto_with_gpus(json!("auto"), json!(null), json!({"nvidia.com/gpu": 8, "cpu": 4}), V2_1, "auto")]
+#[case::auto_without_gpus(json!("auto"), json!(null), json!({"cpu": "3500m"}), V2_1, "4")]
+#[case::cpu_beside_gpus(json!("cpu"), json!(null), json!({"nvidia.com/gpu": 8, "cpu": 4}), NEWEST, "4")]
+#[case::unknown_number_of_cpus(json!("cpu"), json!(null), json!({}), NEWEST, "1")]
+#[case::number(json!(2), json!("gpu"), json!({"nvidia.com/gpu": 8}), V2_1, "2")]
+#[case::by_the_runtime(json!(null), json!("gpu"), json!({}), NEWEST, "gpu")]
+#[case::number_by_the_runtime(json!(null), json!(4), json!({"nvidia.com/gpu": 8}), V2_0, "4")]
+#[case::dropped_from_the_runtime(json!(null), json!(4), json!({"nvidia.com/gpu": 8}), V2_2, "auto")]
+fn processes_are_a_number_or_a_word(
+    #[case] by_job: Value,
+    #[case] by_runtime: Value,
+    #[case] resources: Value,
+    #[case] stock: StockRuntimes,
+    #[case] expected: &str,
+) {
+    assert_eq!(processes(("torch", by_runtime), &by_job, &resources, stock).unwrap().as_deref(), Some(expected));
+}
+
+#[rstest]
+#[case::unknown_word("torch", json!("many"), V2_1, "spec.trainer.numProcPerNode is \"many\": expected a whole number, auto, cpu or gpu")]
+#[case::number_in_quotes("torch", json!("8"), NEWEST, "spec.trainer.numProcPerNode is \"8\": expected a whole number, auto, cpu or gpu")]
+#[case::newer_version("torch", json!("gpu"), V2_2, "spec.trainer.numProcPerNode is \"gpu\": expected a whole number from 0 to 2147483647")]
+#[case::fraction("torch", json!(1.5), V2_1, "spec.trainer.numProcPerNode is 1.5: expected a whole number from 0 to 2147483647")]
+#[case::mpi("mpi", json!("auto"), V2_1, "spec.trainer.numProcPerNode is \"auto\": expected a whole number from 0 to 2147483647")]
+fn processes_that_trainer_rejects_are_errors(
+    #[case] policy: &str,
+    #[case] by_job: Value,
+    #[case] stock: StockRuntimes,
+    #[case] expected: &str,
+) {
+    assert_eq!(processes((policy, json!(null)), &by_job, &json!({}), stock).unwrap_err().to_string(), expected);
 }
 
 #[test]
