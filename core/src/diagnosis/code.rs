@@ -129,6 +129,8 @@ codes! {
         SettingsDiffer => "the members of a process group have different settings, so they never meet",
         /// `RANK`.
         RanksCollide => "two members of a process group have the same rank, or one exceeds the number of members",
+        /// `--nnodes`.
+        NodesExceedPods => "torchrun waits for more nodes than the job has pods, so no group forms",
         /// F4: no Service.
         MasterUnresolvable => "the address of the master is that of no Service and no pod",
         /// F4: the selector.

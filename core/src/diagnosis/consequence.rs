@@ -9,10 +9,11 @@ const FAILURES: [DiagnosisCode; 3] =
     [DiagnosisCode::CrashLoop, DiagnosisCode::RankFailed, DiagnosisCode::LauncherFailed];
 /// Causes by which no process group forms: the ranks fail at their time-out, or at once. None of them is the effect of a rank
 /// that fails.
-const NO_GROUP: [DiagnosisCode; 7] = [
+const NO_GROUP: [DiagnosisCode; 8] = [
     DiagnosisCode::PlaintextRejected,
     DiagnosisCode::SettingsDiffer,
     DiagnosisCode::RanksCollide,
+    DiagnosisCode::NodesExceedPods,
     DiagnosisCode::MasterUnresolvable,
     DiagnosisCode::ServiceMissesMaster,
     DiagnosisCode::ServicePortClosed,

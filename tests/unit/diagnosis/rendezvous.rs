@@ -2,6 +2,7 @@
 
 mod address;
 mod consequences;
+mod indexed;
 mod members;
 mod restarts;
 mod store;

@@ -19,6 +19,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         link: "docs/diagnose.md#rankscollide",
     },
     Entry {
+        code: DiagnosisCode::NodesExceedPods,
+        severity: Severity::Error,
+        proof: "the minimum of `--nnodes` or `PET_NNODES` is larger than the number of pods in the job for 2 minutes, and all of these exist; not for a value that the command computes, or that the operator of a PyTorchJob sets",
+        fix: "set --nnodes to the number of pods, or the job's number of pods to that of the nodes",
+        link: "docs/diagnose.md#nodesexceedpods",
+    },
+    Entry {
         code: DiagnosisCode::MasterUnresolvable,
         severity: Severity::Error,
         proof: "the Service that `MASTER_ADDR` or `PET_RDZV_ENDPOINT` names is not among the Services of the namespace for 2 minutes, or the address is a loopback address or that of another pod",
@@ -28,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::ServiceMissesMaster,
         severity: Severity::Error,
-        proof: "the selector of the Service does not match the labels of rank 0, or its host name differs",
+        proof: "the selector of the Service does not match the labels of rank 0; or the address is that of one pod of the Service, and the `hostname` of rank 0 differs, or its `subdomain` is not the Service",
         fix: "correct the selector of the Service, or the labels of the pod template",
         link: "docs/diagnose.md#servicemissesmaster",
     },

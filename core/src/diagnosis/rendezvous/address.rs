@@ -30,12 +30,38 @@ pub(super) struct ServicePods<'a> {
     hostname: Option<String>,
 }
 
+/// Field of a pod because of which a name does not lead to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mismatch {
+    /// The selector of the Service does not match its labels.
+    Labels,
+    /// It has another host name.
+    Hostname,
+    /// Its subdomain is not the Service, so that it has no record of its own.
+    Subdomain,
+}
+
 impl ServicePods<'_> {
-    /// Returns true if the name leads to `pod`, which is ready.
+    /// Returns true if the name leads to `pod` when it is ready.
     pub(super) fn contains(&self, pod: &PodRecord) -> bool {
-        let is_named = self.hostname.as_deref().is_none_or(|name| pod.hostname.as_deref() == Some(name));
-        let Self { service, .. } = self;
-        is_named && pod.namespace == service.namespace && pod.labels.matches(&service.selector)
+        self.mismatch(pod).is_none()
+    }
+
+    /// Returns why the name does not lead to `pod`.
+    pub(super) fn mismatch(&self, pod: &PodRecord) -> Option<Mismatch> {
+        let Self { service, hostname } = self;
+        if pod.namespace != service.namespace || !pod.labels.matches(&service.selector) {
+            return Some(Mismatch::Labels);
+        }
+        let hostname = hostname.as_deref()?;
+        // Without a host name, the name of a record is the address of the pod.
+        let is_address = pod.ip.as_deref().is_some_and(|address| address.replace(['.', ':'], "-") == hostname);
+        match (pod.hostname.as_deref(), pod.subdomain.as_deref()) {
+            _ if is_address => None,
+            (other, _) if other != Some(hostname) => Some(Mismatch::Hostname),
+            (_, other) if other != Some(&*service.name) => Some(Mismatch::Subdomain),
+            _ => None,
+        }
     }
 }
 
@@ -63,8 +89,21 @@ pub(super) fn resolve<'a>(host: &str, pod: &PodRecord, context: &'a Context<'_>)
         [pod_name, service, other] if stripped.is_some() || context.service(other, service).is_some() => {
             find(service, other, Some(pod_name), context)
         }
+        [pod_name, service] if stripped.is_none() && service != namespace && is_peer(pod_name, pod) => {
+            find(service, namespace, Some(pod_name), context)
+        }
         _ => Resolution::Unknown,
     }
+}
+
+/// Returns true if `name` and the host name of `pod` are those of pods of one Indexed Job: its name with an index.
+fn is_peer(name: &str, pod: &PodRecord) -> bool {
+    let job = pod.workload().name;
+    let is_indexed = |name: &str| {
+        let index = name.strip_prefix(job).and_then(|rest| rest.strip_prefix('-'));
+        index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    is_indexed(name) && pod.hostname.as_deref().is_some_and(is_indexed)
 }
 
 /// Returns true if `name` is a headless Service in the namespace of `pod`, or the pod expects it to be one.

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::address::{Resolution, ServicePods, resolve};
+use super::address::{Mismatch, Resolution, ServicePods, resolve};
 use super::group::{Endpoint, Group, GroupMember};
 use super::settings::setting_evidence;
 use crate::diagnosis::context::Context;
@@ -22,6 +22,11 @@ const GRACE: SignedDuration = SignedDuration::from_mins(2);
 const STOPPED_FIX: &str = "\
     find out why the container in the evidence does not run: kubectl logs --previous -c CONTAINER; or set \
     publishNotReadyAddresses in the Service";
+
+/// Fix for an address that contains another host name than that of the master.
+const HOSTNAME_FIX: &str = "correct the host name in the address, or hostname in the pod template";
+/// Fix for pods without a record in the Service.
+const SUBDOMAIN_FIX: &str = "set subdomain in the pod template to the name of the Service";
 
 /// Reports the first problem on the path.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -75,15 +80,38 @@ impl Path<'_, '_> {
     }
 
     fn check_service(&self, pods: &ServicePods<'_>) -> Option<Diagnosis> {
-        let (service, master) = (pods.service, self.master.pod);
-        if !pods.contains(master) {
-            let message = format!("{} does not lead to {}", service.title(), master.short_name());
-            let selector = Evidence::new(service.title(), "spec.selector", &service.selector_text(), None);
-            let labels = Evidence::new(master.title(), "metadata.labels", "do not match the selector", master.created);
-            let evidence = [selector, labels, self.setting()];
-            return Some(self.report(DiagnosisCode::ServiceMissesMaster, Recovery::ServiceFixed, &message, evidence));
+        let service = pods.service;
+        if let Some(mismatch) = pods.mismatch(self.master.pod) {
+            return Some(self.misses(service, mismatch));
         }
         self.closed_port(service).or_else(|| self.not_ready(service)).or_else(|| self.lookup(service))
+    }
+
+    /// Reports a Service, or a record of it, that does not lead to the master.
+    fn misses(&self, service: &ServiceRecord, mismatch: Mismatch) -> Diagnosis {
+        let code = DiagnosisCode::ServiceMissesMaster;
+        let (title, master) = (service.title(), self.master.pod);
+        let of_master = |field: &str, value: Option<&str>| {
+            Evidence::new(master.title(), field, value.unwrap_or("not set"), master.created)
+        };
+        let message = format!("{title} does not lead to {}", master.short_name());
+        match mismatch {
+            Mismatch::Labels => {
+                let selector = Evidence::new(title, "spec.selector", &service.selector_text(), None);
+                let labels = of_master("metadata.labels", Some("do not match the selector"));
+                self.report(code, Recovery::ServiceFixed, &message, [selector, labels, self.setting()])
+            }
+            Mismatch::Hostname => {
+                let evidence = [of_master("spec.hostname", master.hostname.as_deref()), self.setting()];
+                self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(HOSTNAME_FIX)
+            }
+            Mismatch::Subdomain => {
+                let name = &service.name;
+                let message = format!("{title} has no record for {}: its subdomain is not {name}", master.short_name());
+                let evidence = [of_master("spec.subdomain", master.subdomain.as_deref()), self.setting()];
+                self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(SUBDOMAIN_FIX)
+            }
+        }
     }
 
     /// Reports a port that a Service with a cluster IP does not forward. The ports of headless Services have no effect.
