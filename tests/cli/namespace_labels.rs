@@ -263,7 +263,8 @@ fn a_profile_of_an_opted_out_pod_is_reported(#[case] command: &str) {
 fn captured_traffic_of_opted_out_pods_is_reported(#[case] command: &str) {
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
                template:\n    metadata: {labels: {trainmesh.dev/inject: disabled}}\n    spec: {restartPolicy: Never, containers: [{name: a, \
-               image: i, command: [torchrun, --nnodes=2, t.py]}]}\n";
+               image: i, command: [torchrun, \
+               --nnodes=2, --rdzv-backend=c10d, --rdzv-endpoint=rank0, t.py]}]}\n";
     let labels = "trainmesh.dev/inject=enabled,istio-injection=enabled";
     let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels], job);
     let finding =
@@ -279,7 +280,8 @@ fn captured_traffic_of_opted_out_pods_is_reported(#[case] command: &str) {
 #[case::preview("preview")]
 fn traffic_that_a_namespace_leaves_behind_envoy_is_reported(#[case] command: &str) {
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
-               template: {spec: {restartPolicy: Never, containers: [{name: a, image: i, command: [torchrun, --nnodes=2, t.py]}]}}\n";
+               template: {spec: {restartPolicy: Never, containers: [{name: a, image: i, command: [torchrun, \
+               --nnodes=2, --rdzv-backend=c10d, --rdzv-endpoint=rank0, t.py]}]}}\n";
     let labels = "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=leave";
     let run = trainmesh(&[command, "-f", "-", "--namespace-labels", labels], job);
     assert_exit(&run, 0, &["FP021 I NCCL and Gloo hang behind Envoy, and trainmesh.dev/mesh-traffic=leave"], "");

@@ -87,11 +87,12 @@ impl<'a> RolePods<'a> {
 
     /// Returns the containers that run torchrun.
     fn agents(&'a self) -> impl Iterator<Item = Agent<'a>> {
-        self.main_containers().filter(|container| runs_torchrun(*container)).map(|container| Agent {
-            role: self,
-            container,
-            settings: Rendezvous::read(container),
-        })
+        self.main_containers().filter_map(|container| self.agent(container))
+    }
+
+    /// Returns `container` with its settings, if it runs torchrun.
+    fn agent(&'a self, container: Container<'a>) -> Option<Agent<'a>> {
+        runs_torchrun(container).then(|| Agent { role: self, container, settings: Rendezvous::read(container) })
     }
 
     /// Returns true unless each main container certainly runs another program than torchrun. A script or the entry point of the image may
@@ -138,10 +139,15 @@ fn numbered_words(container: Container<'_>) -> impl Iterator<Item = (usize, &str
 /// Returns true if the container starts a Python program that neither is nor resembles a launcher.
 fn runs_python(container: Container<'_>) -> bool {
     let program = words(container).next().and_then(|word| word.rsplit('/').next());
-    let is_launcher = |word: &str| word.contains("torch") || word.contains("launch");
-    program.is_some_and(|program| program.starts_with("python")) && !words(container).any(is_launcher)
+    let resembles_launcher = |word: &str| word.contains("torch") || word.contains("launch");
+    program.is_some_and(|program| program.starts_with("python")) && !words(container).any(resembles_launcher)
 }
 
 fn runs_torchrun(container: Container<'_>) -> bool {
-    words(container).any(|word| word.ends_with("torchrun") || word.contains("torch.distributed."))
+    words(container).any(is_launcher)
+}
+
+/// Returns true if `word` is the name of torchrun, or that of its module.
+fn is_launcher(word: &str) -> bool {
+    word.ends_with("torchrun") || word.contains("torch.distributed.")
 }

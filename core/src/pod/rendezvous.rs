@@ -70,6 +70,19 @@ type ReadPort = fn(&str) -> Option<u16>;
 /// Settings that contain the host at which a group meets.
 const ADDRESSES: [&str; 3] = ["MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT"];
 
+/// Expansions of a shell to the name or the address of the pod itself.
+const OWN_HOSTS: [&str; 9] = [
+    "$(hostname)",
+    "$(hostname -f)",
+    "$(hostname -i)",
+    "$(hostname -I)",
+    "$(hostname -s)",
+    "$(hostname --fqdn)",
+    "`hostname`",
+    "$HOSTNAME",
+    "${HOSTNAME}",
+];
+
 /// Quotes of a shell.
 const QUOTES: [char; 2] = ['"', '\''];
 
@@ -154,6 +167,20 @@ impl Rendezvous {
     /// Returns true if the command sets one of the settings, so that it does not use those of the environment.
     pub(crate) fn has_flag(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.literals(name).next().is_some())
+    }
+
+    /// Returns the value of the setting `name` in the command of `container`, if each value of it is the name or address of the pod
+    /// itself, with a port or without.
+    pub(crate) fn own_host(container: Container<'_>, name: &str) -> Option<Box<str>> {
+        let expansion = Expansion::new(container);
+        let is_own = |value: &str| {
+            let rest = OWN_HOSTS.iter().find_map(|own| value.strip_prefix(own));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        let mut values =
+            assignments(words(container).take(MAX_WORDS), &expansion).filter(|(known, _)| *known == name).peekable();
+        let first = truncate(&values.peek()?.1);
+        values.all(|(_, value)| is_own(&value)).then_some(first)
     }
 
     /// Returns the index in the command line of `container` of the first text that sets `name` by a flag or an assignment.

@@ -25,7 +25,7 @@ spec:
           containers:
           - name: pytorch
             image: i
-            args: [torchrun, --nnodes=4, train.py]
+            args: [torchrun, --nnodes=4, --rdzv-backend=c10d, '--rdzv-endpoint=rank0:29400', train.py]
 ";
 
 /// A job with checkpoints on a claim, which the second file defines.

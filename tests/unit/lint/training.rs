@@ -95,6 +95,9 @@ fn torchrun(options: &str) -> String {
     format!("args: [torchrun, {options} train.py]")
 }
 
+/// Options of torchrun for a store in rank 0.
+const AT_RANK_0: &str = "--rdzv-backend=c10d, '--rdzv-endpoint=rank0:29400',";
+
 fn workers(pods: u64, options: &str) -> String {
     job(&[("Worker", pods, &torchrun(options))])
 }
@@ -214,6 +217,115 @@ fn job_with_service(address: &str, service: &str) -> String {
 #[case::unknown_target("rank0", "selector: {app: llama}, ports: [{port: 29500, targetPort: other}]", None)]
 fn tr001_service_of_rank_0(#[case] address: &str, #[case] service: &str, #[case] expected: Option<&str>) {
     check("TR001", &job_with_service(address, service), expected);
+}
+
+/// Returns an Indexed Job of two pods with fields of its pods and its container, and the Service `rank0`.
+fn indexed(pod: &str, container: &str, service: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: llama}}\nspec:\n  completionMode: Indexed\n  completions: 2\n  parallelism: 2\n  \
+         template: {{metadata: {{labels: {{app: llama}}}}, spec: {{{pod} restartPolicy: Never, containers: [{{name: a, image: i, \
+         {container}}}]}}}}\n---\napiVersion: v1\nkind: Service\nmetadata: {{name: rank0}}\nspec: {{{service}}}\n"
+    )
+}
+
+/// Returns [`indexed`] with this subdomain and address of rank 0, and a headless Service.
+fn named(subdomain: &str, address: &str) -> String {
+    let container = format!("env: [{{name: MASTER_ADDR, value: {address}}}]");
+    indexed(subdomain, &container, "clusterIP: None, selector: {app: llama}")
+}
+
+const IN_SERVICE: &str = "subdomain: rank0,";
+
+#[rstest]
+#[case::resolves(named(IN_SERVICE, "llama-0.rank0"), None)]
+#[case::complete_name(named(IN_SERVICE, "llama-0.rank0.team.svc.cluster.local"), None)]
+#[case::no_subdomain(
+    named("", "llama-0.rank0"),
+    Some("container a: MASTER_ADDR is llama-0.rank0, but the pods have no subdomain, so that the name does not resolve")
+)]
+#[case::no_subdomain_of_a_complete_name(
+    named("", "llama-0.rank0.team.svc"),
+    Some(
+        "container a: MASTER_ADDR is llama-0.rank0.team.svc, but the pods have no subdomain, so that the name does not resolve"
+    )
+)]
+#[case::another_subdomain(
+    named("subdomain: rnak0,", "llama-0.rank0"),
+    Some(
+        "container a: MASTER_ADDR is llama-0.rank0, but the pods have the subdomain rnak0, so that the name does not resolve"
+    )
+)]
+#[case::another_service(
+    named(IN_SERVICE, "llama-0.rnak0"),
+    Some(
+        "container a: MASTER_ADDR is llama-0.rnak0, but the pods have the subdomain rank0, so that the name does not resolve"
+    )
+)]
+#[case::another_selector(
+    named(IN_SERVICE, "llama-0.rank0").replace("selector: {app: llama", "selector: {app: lama"),
+    Some("container a: MASTER_ADDR names Service rank0, which selects no pod of the job")
+)]
+#[case::service_outside_of_the_input(named("subdomain: other,", "llama-0.other"), None)]
+#[case::own_endpoints(named("", "llama-0.rank0").replace("selector: {app: llama}", "a: b"), None)]
+#[case::any_port_of_a_pod(
+    named(IN_SERVICE, "llama-0.rank0").replace("clusterIP: None,", "ports: [{port: 1}],"), None
+)]
+#[case::pod_of_another_job(named("", "gpt-0.rank0"), None)]
+#[case::no_index(named("", "llama-a.rank0"), None)]
+#[case::service_of_the_name_in_its_namespace(named("", "llama-0.team"), None)]
+#[case::in_another_namespace(named("", "llama-0.rank0.other"), None)]
+#[case::not_indexed(named("", "llama-0.rank0").replace("completionMode: Indexed", "completionMode: NonIndexed"), None)]
+fn tr001_name_of_a_pod(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR001", &text, expected);
+}
+
+/// Returns [`indexed`] that runs torchrun with these options, and a Service with a cluster IP.
+fn with_options(options: &str, service: &str) -> String {
+    indexed(IN_SERVICE, &torchrun(options), service)
+}
+
+#[rstest]
+#[case::port(
+    with_options("--master-addr=rank0, --master-port=29500,", "selector: {app: llama}, ports: [{port: 29501}]"),
+    Some("container a: --master-port is 29500, which Service rank0 does not forward")
+)]
+#[case::default_port(
+    with_options("--master_addr, rank0,", "selector: {app: llama}, ports: [{port: 29501}]"),
+    Some("container a: --master-port is 29500, which Service rank0 does not forward")
+)]
+#[case::selector(
+    with_options("--master-addr=rank0,", "selector: {app: lama}, ports: [{port: 29500}]"),
+    Some("container a: --master-addr names Service rank0, which selects no pod of the job")
+)]
+#[case::name_of_a_pod(
+    with_options("--master-addr=llama-0.other,", "selector: {app: llama}"),
+    Some(
+        "container a: --master-addr is llama-0.other, but the pods have the subdomain rank0, so that the name does not resolve"
+    )
+)]
+#[case::endpoint(
+    with_options("--rdzv-backend=c10d, '--rdzv-endpoint=llama-0.other:29400',", "selector: {app: llama}"),
+    Some(
+        "container a: --rdzv-endpoint is llama-0.other, but the pods have the subdomain rank0, so that the name does not resolve"
+    )
+)]
+#[case::forwarded(with_options("--master-addr=rank0,", "selector: {app: llama}, ports: [{port: 29500}]"), None)]
+#[case::computed_port(
+    with_options("--master-addr=rank0, --master-port=$PORT,", "selector: {app: llama}, ports: [{port: 1}]"), None
+)]
+#[case::unused_address(
+    with_options("--rdzv-backend=c10d, '--rdzv-endpoint=llama-0.rank0:1', --master-addr=rank0,", "selector: {app: lama}"),
+    Some("container a: --rdzv-endpoint names Service rank0, which selects no pod of the job")
+)]
+#[case::store_in_another_pod(
+    with_options("--rdzv-backend=c10d, '--rdzv-endpoint=rank0:1',", "selector: {app: store}"), None
+)]
+#[case::etcd(with_options("--rdzv-backend=etcd-v2, '--rdzv-endpoint=rank0:2379',", "selector: {app: etcd}"), None)]
+#[case::another_program(
+    indexed(IN_SERVICE, "args: [python, --master-addr=rank0]", "selector: {app: lama}"), None
+)]
+fn tr001_address_in_options(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR001", &text, expected);
 }
 
 const CHECKPOINTS: &str = "args: [--checkpoint-dir=/data/ckpt]";
@@ -539,6 +651,140 @@ fn job_of(kind: &str, labels: &str) -> String {
 )]
 fn tr007_number_of_nodes(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR007", &text, expected);
+}
+
+/// Returns a job of two pods, each with GPUs, that runs this.
+fn with_gpus(gpus: &str, command: &str) -> String {
+    job(&[("Worker", 2, &format!("{command}, resources: {{limits: {{{gpus}}}}}"))])
+}
+
+const FEWER: Option<&str> = Some(
+    "container pytorch: --nproc-per-node=4, but it has 8 GPUs: the others are idle, unless a rank uses several",
+);
+const MORE: Option<&str> = Some(
+    "container pytorch: --nproc-per-node=16, but it has 8 GPUs: some ranks have none, or share one, which NCCL rejects",
+);
+const EIGHT: &str = "nvidia.com/gpu: 8";
+
+#[rstest]
+#[case::fewer(with_gpus(EIGHT, &torchrun("--nproc-per-node=4,")), FEWER)]
+#[case::more(with_gpus(EIGHT, &torchrun("--nproc_per_node, '16',")), MORE)]
+#[case::of_amd(with_gpus("amd.com/gpu: 8", &torchrun("--nproc-per-node=16,")), MORE)]
+#[case::by_the_operator(
+    with_gpus(EIGHT, &torchrun("")).replace("spec:\n  pytorch", "spec:\n  nprocPerNode: '4'\n  pytorch"),
+    Some("container pytorch: PET_NPROC_PER_NODE=4, but it has 8 GPUs: the others are idle, unless a rank uses several")
+)]
+#[case::all(with_gpus(EIGHT, &torchrun("--nproc-per-node=8,")), None)]
+#[case::word(with_gpus(EIGHT, &torchrun("--nproc-per-node=gpu,")), None)]
+#[case::one_process(with_gpus(EIGHT, &torchrun("--nproc-per-node=1,")), None)]
+#[case::computed(with_gpus(EIGHT, &torchrun("--nproc-per-node=$N,")), None)]
+#[case::no_gpus(with_gpus("cpu: 8", &torchrun("--nproc-per-node=16,")), None)]
+#[case::shares(with_gpus("nvidia.com/gpu.shared: 8", &torchrun("--nproc-per-node=16,")), None)]
+#[case::two_agents(
+    with_gpus(EIGHT, "args: [sh, -c, 'torchrun --nproc-per-node=4 a.py & torchrun --nproc-per-node=4 b.py']"), None
+)]
+#[case::hidden_gpus(
+    with_gpus(EIGHT, "args: [sh, -c, 'CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc-per-node=4 a.py']"), None
+)]
+#[case::hidden_by_the_environment(
+    with_gpus(EIGHT, &format!("{}, env: [{{name: CUDA_VISIBLE_DEVICES, value: '0,1,2,3'}}]", torchrun("--nproc-per-node=4,"))),
+    None
+)]
+#[case::claims(with_gpus("nvidia.com/gpu: 8}, claims: [{name: a}], requests: {cpu: 1", &torchrun("--nproc-per-node=4,")), None)]
+#[case::another_program(with_gpus(EIGHT, "args: [accelerate, launch, --nproc-per-node=4]"), None)]
+fn tr007_number_of_processes(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR007", &text, expected);
+}
+
+/// Returns an Indexed Job of two pods that runs a script, with fields of its container.
+fn script(script: &str, container: &str) -> String {
+    indexed(IN_SERVICE, &format!("args: [sh, -c, '{script}'], {container}"), "clusterIP: None")
+}
+
+const DEFAULT_ADDRESS: Option<&str> =
+    Some("container a: without --master-addr, torchrun uses 127.0.0.1, the pod itself: the pods never meet");
+const SAME_RANK: Option<&str> = Some("container a: without --node-rank, all 2 pods have rank 0: the group never forms");
+const RANK: &str = "--node-rank=$JOB_COMPLETION_INDEX";
+
+#[rstest]
+#[case::no_address(script(&format!("torchrun --nnodes=2 {RANK} t.py"), ""), DEFAULT_ADDRESS)]
+#[case::nothing(script("torchrun --nnodes 2 t.py", ""), DEFAULT_ADDRESS)]
+#[case::module(script("python -m torch.distributed.run --nnodes=2 t.py", ""), DEFAULT_ADDRESS)]
+#[case::variable_that_torchrun_ignores(
+    script("torchrun --nnodes=2 t.py", "env: [{name: MASTER_ADDR, value: llama-0.rank0}]"), DEFAULT_ADDRESS
+)]
+#[case::explicit_backend(script("torchrun --nnodes=2 --rdzv-backend=static t.py", ""), DEFAULT_ADDRESS)]
+#[case::no_rank(script("torchrun --nnodes=2 --master-addr=llama-0.rank0 t.py", ""), SAME_RANK)]
+#[case::same_rank(
+    script("torchrun --nnodes=2 --master-addr=llama-0.rank0 --node_rank=0 t.py", ""),
+    Some("container a: --node-rank=0 in all 2 pods: the group never forms")
+)]
+#[case::own_host(
+    script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$(hostname):29400 t.py", ""),
+    Some("container a: --rdzv-endpoint is $(hostname):29400, the pod itself: the pods never meet")
+)]
+#[case::own_address(
+    script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$(hostname -i):29400 t.py", ""),
+    Some("container a: --rdzv-endpoint is $(hostname -i):29400, the pod itself: the pods never meet")
+)]
+#[case::complete(script(&format!("torchrun --nnodes=2 --master-addr=llama-0.rank0 {RANK} t.py"), ""), None)]
+#[case::rank_of_the_kubelet(script("torchrun --nnodes=2 --master-addr=llama-0.rank0 --node-rank $(JOB_COMPLETION_INDEX) t.py", ""), None)]
+#[case::variables(
+    script(
+        "torchrun --nnodes=2 t.py",
+        "env: [{name: PET_MASTER_ADDR, value: llama-0.rank0}, {name: PET_NODE_RANK, valueFrom: {fieldRef: {fieldPath: a}}}]"
+    ),
+    None
+)]
+#[case::rank_of_a_variable(
+    script(
+        "torchrun --nnodes=2 --master-addr=llama-0.rank0 t.py",
+        "env: [{name: PET_NODE_RANK, valueFrom: {fieldRef: {fieldPath: a}}}]"
+    ),
+    None
+)]
+#[case::exported(script("export PET_MASTER_ADDR=a PET_NODE_RANK=$I; torchrun --nnodes=2 t.py", ""), None)]
+#[case::from_a_config_map(script("torchrun --nnodes=2 t.py", "envFrom: [{configMapRef: {name: a}}]"), None)]
+#[case::options_of_an_expansion(script("torchrun --nnodes=2 $ARGS t.py", ""), None)]
+#[case::options_of_an_array(script("torchrun --nnodes=2 \"${ARGS[@]}\" t.py", ""), None)]
+#[case::rank_by_a_condition(
+    script(
+        "if a; then torchrun --nnodes=2 --master-addr=b --node-rank=0 t.py; else torchrun --nnodes=2 --master-addr=b --node-rank=1 t.py; fi",
+        ""
+    ),
+    None
+)]
+#[case::host_by_a_condition(
+    script(
+        "if a; then torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$(hostname):1 t.py; else torchrun --nnodes=2 \
+         --rdzv-backend=c10d --rdzv-endpoint=llama-0.rank0:1 t.py; fi",
+        ""
+    ),
+    None
+)]
+#[case::host_derived_from_the_own_one(
+    script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=${HOSTNAME%-*}-0.rank0:1 t.py", ""), None
+)]
+#[case::rank_without_effect(script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=llama-0.rank0:1 t.py", ""), None)]
+#[case::backend_of_a_variable(
+    script("torchrun --nnodes=2 t.py", "env: [{name: PET_RDZV_BACKEND, valueFrom: {fieldRef: {fieldPath: a}}}]"), None
+)]
+#[case::one_node(script("torchrun --nnodes=1 t.py", ""), None)]
+#[case::no_number_of_nodes(script("torchrun t.py", ""), None)]
+#[case::standalone(script("torchrun --standalone --nnodes=2 t.py", ""), None)]
+#[case::one_pod(script("torchrun --nnodes=2 t.py", "").replace("completions: 2", "completions: 1"), None)]
+#[case::another_launcher(script("hyperpodrun --nnodes=2 t.py", ""), None)]
+#[case::settings_of_the_operator(pair("", ""), None)]
+#[case::two_pods_with_the_settings_of_one(
+    job(&[("Master", 1, &torchrun("--nnodes=2, --node-rank=0,")), ("Worker", 1, &torchrun("--nnodes=2, --node-rank=1,"))]), None
+)]
+#[case::operator_without_a_master(
+    workers(2, ""),
+    Some("container pytorch: without --master-addr, torchrun uses 127.0.0.1, the pod itself: the pods never meet")
+)]
+#[case::elastic_job(kubeflow("  elasticPolicy: {minReplicas: 1, maxReplicas: 2}\n", &[("Worker", 2, &torchrun(""))], ""), None)]
+fn tr008_address_and_rank_by_default(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR008", &text, expected);
 }
 
 #[rstest]
@@ -937,7 +1183,8 @@ fn ordered_jobs(first: &str) -> String {
 
 #[test]
 fn checks_can_be_disabled() {
-    let text = labeled("labels: {sidecar.istio.io/inject: 'false'}").replace("args: [a]", &torchrun("--nnodes=4,"));
+    let command = torchrun(&format!("--nnodes=4, {AT_RANK_0}"));
+    let text = labeled("labels: {sidecar.istio.io/inject: 'false'}").replace("args: [a]", &command);
     assert_eq!(lint(&text).iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(), ["TR007", "TR006"]);
     let mut configuration = Configuration::embedded();
     configuration.fabric.lint.disable = ["TR006", "TR007"].map(|id| CheckId::parse(id).unwrap()).to_vec();

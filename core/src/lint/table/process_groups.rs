@@ -13,8 +13,9 @@ pub(super) const CHECKS: &[Check] = &[
         why: "All ranks need the same backend, identifier and port. A Service with a cluster IP forwards only the ports that it \
               lists, and must select the pod of rank 0; a headless one resolves to the pods that it selects, on any port. The \
               pods stay Running until the time-out of the process group. Of a PyTorchJob, the roles are compared; of all training \
-              jobs, a Service in the input that MASTER_ADDR names.",
-        fix: "use the same values for all roles, and list MASTER_PORT in the Service or set clusterIP: None",
+              jobs, a Service in the input that MASTER_ADDR or --master-addr names. The name of one pod, such as JOB-0.SERVICE of an \
+              Indexed Job, resolves only if the subdomain of the pods is the Service.",
+        fix: "use the same values for all roles, list MASTER_PORT in the Service or set clusterIP: None, and set subdomain to its name",
         example: Example {
             given: "",
             wrong: r"apiVersion: kubeflow.org/v1
@@ -43,14 +44,15 @@ spec:
     Check {
         id: CheckId::training(7),
         severity: Severity::Error,
-        title: "--nnodes or PET_NNODES that differs from the number of pods",
+        title: "--nnodes or PET_NNODES that differs from the number of pods, or processes from GPUs",
         why: "torchrun waits until as many agents have joined as --nnodes requires. If the job has fewer pods, the group never \
               forms. If it has more, the others wait or form another group (warning). Without the option, PET_NNODES counts, also \
               that of the operator. Pods whose command is another Python program do not count. A value that the command computes, \
               jobs whose pods may be independent of each other with --nnodes=1, and those that an elastic policy with metrics \
               scales, are not reported, nor are StatefulSets and Deployments. In a LeaderWorkerSet, only more nodes than a group \
               has pods are reported, unless they are those of several whole groups. Pods and Jobs of a JobSet that are in the input themselves do \
-              not show the size of their job.",
+              not show the size of their job. More processes (--nproc-per-node) than a container has GPUs are a warning, fewer are \
+              information, except for one process, several agents, claims, and a command or environment that hides GPUs.",
         fix: "set --nnodes to the number of pods, or remove it where the operator sets PET_NNODES",
         example: Example {
             given: "",
@@ -82,10 +84,13 @@ spec:
     Check {
         id: CheckId::training(8),
         severity: Severity::Error,
-        title: "a rendezvous address without a host, or one that only its own pod reaches",
+        title: "a rendezvous address without a host, or one that only its own pod reaches, or one rank for all pods",
         why: "torchrun rejects an endpoint without a host, such as :29400. With localhost, or with the backend c10d and no endpoint, \
-              each pod waits for peers at its own address, and the pods never form a group. Jobs of one pod, --standalone, \
-              and kinds that count as serving, such as LeaderWorkerSets and StatefulSets, are not reported.",
+              each pod waits for peers at its own address, and the pods never form a group. Without a backend and --master-addr, torchrun \
+              uses 127.0.0.1, and without --node-rank, each pod has rank 0; the variables are PET_MASTER_ADDR and PET_NODE_RANK, not \
+              MASTER_ADDR and RANK. Jobs of one pod, --standalone, \
+              and kinds that count as serving, such as LeaderWorkerSets and StatefulSets, are not reported, nor are settings that \
+              envFrom or an expansion in the command may contain.",
         fix: "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0",
         example: Example {
             given: "",

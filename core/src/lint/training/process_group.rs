@@ -1,21 +1,25 @@
 //! The process group of torchrun: TR001, TR007 and TR008.
 
-use super::service::{ENDPOINT, check_service, host};
-use super::{Agent, RolePods, WorkloadManifest, words};
+use super::service::{ENDPOINT, ETCD, check_service, host};
+use super::{Agent, RolePods, WorkloadManifest, is_launcher, words};
 use crate::finding::Severity;
+use crate::json;
 use crate::lint::context::CheckContext;
 use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
-use crate::pod::{Pod, is_loopback, node_range};
+use crate::pod::{Container, Pod, Rendezvous, is_loopback, node_range};
 
 const NODES: &str = "PET_NNODES";
-const BACKEND: &str = "PET_RDZV_BACKEND";
+pub(super) const BACKEND: &str = "PET_RDZV_BACKEND";
 const IDENTIFIER: &str = "PET_RDZV_ID";
-const MASTER_ADDRESS: &str = "PET_MASTER_ADDR";
-const MASTER_PORT: &str = "PET_MASTER_PORT";
+pub(super) const MASTER_ADDRESS: &str = "PET_MASTER_ADDR";
+pub(super) const MASTER_PORT: &str = "PET_MASTER_PORT";
+
+const NODE_RANK: &str = "PET_NODE_RANK";
+const PROCESSES: &str = "PET_NPROC_PER_NODE";
 
 /// Backend without a store of its own: the agents use the address of the master.
-const STATIC: &str = "static";
+pub(super) const STATIC: &str = "static";
 /// Backend with a store in one of the agents.
 const C10D: &str = "c10d";
 /// Label with the number of Jobs of a role in a `JobSet`.
@@ -36,6 +40,22 @@ const FIX_POLICY: &str =
 const FIX_NUMBER: &str = "set --nnodes to a number such as 4, or to a range such as 2:4";
 /// How to fix an address that only its own pod reaches.
 const FIX_ADDRESS: &str = "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0";
+
+/// How to fix the default address, which is that of the pod itself.
+const FIX_DEFAULT: &str = "\
+    set --master-addr to the name of the pod of rank 0, and --node-rank to a number that differs by pod; or set \
+    --rdzv-backend=c10d and --rdzv-endpoint";
+/// How to fix one rank of several pods.
+const FIX_RANK: &str = "\
+    set --node-rank to a number that differs by pod, such as $JOB_COMPLETION_INDEX of an Indexed Job, or use \
+    --rdzv-backend=c10d";
+/// How to fix a number of processes that differs from that of the GPUs.
+const FIX_PROCESSES: &str = "set --nproc-per-node to the number of GPUs of the container, or to gpu";
+
+/// Resources of which one unit is one GPU for one rank. Others may be shares of one.
+const WHOLE_GPUS: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
+/// Part of the variables that hide GPUs from processes.
+const VISIBLE_DEVICES: &str = "VISIBLE_DEVICES";
 
 /// TR001: the roles of a job have different settings, or a Service does not lead to them.
 pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -72,6 +92,9 @@ fn is_word(value: &str) -> bool {
 pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
     let group = role.original.annotation(GROUP_SIZE).and_then(|size| size.parse::<u64>().ok());
+    if role.is_rank() {
+        role.agents().for_each(|agent| check_processes(&agent, findings));
+    }
     if (!role.is_rank() && group.is_none()) || workload.is_autoscaled() || is_part_of_job(workload) {
         return;
     }
@@ -131,6 +154,34 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
     }
 }
 
+/// Part of TR007: the number of processes differs from that of the container's GPUs.
+fn check_processes(agent: &Agent<'_>, findings: &mut FindingSink<'_>) {
+    let container = agent.container;
+    let Some(processes) = agent.setting(PROCESSES).and_then(|text| text.parse::<u64>().ok()) else { return };
+    let gpus = container.accelerators().filter(|found| WHOLE_GPUS.contains(&found.resource));
+    let Some(gpus) = gpus.map(|found| found.count) else { return };
+    let has_claims = container.raw().get("resources").is_some_and(|list| json::items(list, "claims").next().is_some());
+    let hides_gpus = container.env_names().any(|name| name.contains(VISIBLE_DEVICES))
+        || words(container).any(|word| word.contains(VISIBLE_DEVICES));
+    // Several agents share the GPUs.
+    let is_alone = words(container).filter(|word| is_launcher(word)).count() == 1;
+    if has_claims || hides_gpus || !is_alone {
+        return;
+    }
+    let name = container.name();
+    let setting = if agent.settings.has_flag(&[PROCESSES]) { option(PROCESSES) } else { PROCESSES.to_owned() };
+    let noun = if gpus == 1 { "GPU" } else { "GPUs" };
+    let state = format!("container {name}: {setting}={processes}, but it has {gpus} {noun}");
+    let (severity, consequence) = match processes {
+        // One process may use all of them.
+        0 | 1 => return,
+        more if more > gpus => (Severity::Warning, "some ranks have none, or share one, which NCCL rejects"),
+        fewer if fewer < gpus => (Severity::Info, "the others are idle, unless a rank uses several"),
+        _ => return,
+    };
+    findings.push_with_fix(severity, agent.field(PROCESSES), format!("{state}: {consequence}"), FIX_PROCESSES);
+}
+
 /// TR008: the address of the rendezvous has no host, or is that of each pod itself.
 pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
@@ -167,9 +218,66 @@ pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut Fin
                 );
                 findings.push_with_fix(Severity::Error, agent.field(BACKEND), message, FIX_ADDRESS);
             }
-            None => {}
+            None => {
+                let lack_address = agents.iter().all(lacks_address);
+                report_default(&agent, role.replicas.unwrap_or_default(), lack_address, findings);
+            }
         }
     }
+}
+
+/// Part of TR008: an agent whose address is its own pod by default or by its command, or that has the same rank as the other `pods` of
+/// its role. `lack_address`: no agent of the job has an address.
+fn report_default(agent: &Agent<'_>, pods: u64, lack_address: bool, findings: &mut FindingSink<'_>) {
+    let name = agent.container.name();
+    let has_one_template = pods > 1;
+    let is_of_agents = !agent.setting(BACKEND).is_some_and(|backend| ETCD.contains(&backend));
+    let own_host = Rendezvous::own_host(agent.container, ENDPOINT).filter(|_| has_one_template && is_of_agents);
+    if let Some(endpoint) = own_host {
+        let message = format!("container {name}: --rdzv-endpoint is {endpoint}, the pod itself: the pods never meet");
+        findings.push_with_fix(Severity::Error, agent.field(ENDPOINT), message, FIX_ADDRESS);
+    } else if lacks_address(agent) && (has_one_template || lack_address) {
+        let message = format!(
+            "container {name}: without --master-addr, torchrun uses 127.0.0.1, the pod itself: the pods never meet"
+        );
+        findings.push_with_fix(Severity::Error, agent.field(NODES), message, FIX_DEFAULT);
+    } else if is_static(agent) && has_one_template {
+        let (setting, field) = match agent.settings.flag(NODE_RANK) {
+            Some(rank) => (format!("--node-rank={rank} in all {pods} pods"), NODE_RANK),
+            None if !may_set(agent, NODE_RANK) => (format!("without --node-rank, all {pods} pods have rank 0"), NODES),
+            None => return,
+        };
+        let message = format!("container {name}: {setting}: the group never forms");
+        findings.push_with_fix(Severity::Error, agent.field(field), message, FIX_RANK);
+    }
+}
+
+/// Returns true if the agent certainly uses the default address of the backend `static`.
+fn lacks_address(agent: &Agent<'_>) -> bool {
+    is_static(agent) && ![ENDPOINT, MASTER_ADDRESS].iter().any(|name| may_set(agent, name))
+}
+
+/// Returns true if the agent certainly uses the backend `static`.
+fn is_static(agent: &Agent<'_>) -> bool {
+    agent.setting(BACKEND) == Some(STATIC) || !may_set(agent, BACKEND)
+}
+
+/// Returns true if the command or the environment of the agent sets `name`, or may do so in a way that the manifest does not show.
+fn may_set(agent: &Agent<'_>, name: &str) -> bool {
+    let Agent { container, settings, .. } = agent;
+    let is_in_command = settings.has_flag(&[name]) || settings.is_computed(name) || expands_options(*container);
+    let has_sources = json::items(container.raw(), "envFrom").next().is_some();
+    is_in_command || has_sources || container.env_names().any(|known| known == name)
+}
+
+/// Returns true if a word of the command that is not the value of an option is an expansion, which may contain options.
+fn expands_options(container: Container<'_>) -> bool {
+    let mut previous = "";
+    words(container).any(|word| {
+        let is_value = previous.starts_with("--") && !previous.contains('=');
+        previous = word;
+        !is_value && word.trim_matches(['"', '\'']).starts_with(['$', '`'])
+    })
 }
 
 /// A setting of an agent as the manifest, or its operator, contains it.
@@ -287,7 +395,7 @@ fn group_sizes(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<V
 }
 
 /// Returns the option of torchrun for a variable.
-fn option(variable: &str) -> String {
+pub(super) fn option(variable: &str) -> String {
     let name = variable.strip_prefix("PET_").unwrap_or(variable).replace('_', "-");
     format!("--{}", name.to_ascii_lowercase())
 }

@@ -1,7 +1,10 @@
 //! Services that the ranks of a job name: TR001 and TR009.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
+use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, STATIC, option};
 use super::{Agent, RolePods, WorkloadManifest};
 use crate::finding::Severity;
 use crate::lint::context::CheckContext;
@@ -22,23 +25,144 @@ const ELASTIC_BACKEND: &str = "/spec/elasticPolicy/rdzvBackend";
 /// Parts of the keys of labels with which operators number the pods of a role. Only the pod of replica 0 is known.
 const NUMBERING: [&str; 3] = ["index", "pod-name", "rank"];
 /// Backends that use version 2 of etcd's API.
-const BACKENDS: [&str; 2] = ["etcd", "etcd-v2"];
+pub(super) const ETCD: [&str; 2] = ["etcd", "etcd-v2"];
+/// Port that torchrun uses with an address of the master by default.
+const DEFAULT_PORT: &str = "29500";
 
-/// Reports a Service that `role` names as the address of rank 0, and that does not lead to it.
+/// Address of rank 0 in a container.
+struct MasterAddress<'a> {
+    /// Setting with the host, as messages name it.
+    name: Cow<'static, str>,
+    host: &'a str,
+    /// Field of the setting.
+    field: String,
+    /// Setting with the port, the port and the field, if a Service in front of the pods has to forward it.
+    port: Option<(Cow<'static, str>, &'a str, String)>,
+}
+
+impl<'a> MasterAddress<'a> {
+    /// Returns the address that torchrun gets as an option; `None` if it gets none that is known.
+    fn of_option(agent: &'a Agent<'_>) -> Option<Self> {
+        let backend = agent.setting(BACKEND).unwrap_or(STATIC);
+        if agent.settings.is_computed(BACKEND) || ETCD.contains(&backend) {
+            return None;
+        }
+        if agent.settings.has_flag(&[ENDPOINT]) {
+            let host = host(agent.settings.flag(ENDPOINT)?);
+            return Some(Self { name: option(ENDPOINT).into(), host, field: agent.field(ENDPOINT), port: None });
+        }
+        let host = agent.settings.flag(MASTER_ADDRESS).filter(|_| backend == STATIC)?;
+        let is_known = !agent.settings.is_computed(MASTER_PORT);
+        let port = agent.setting(MASTER_PORT).unwrap_or(DEFAULT_PORT);
+        let field = agent.field(MASTER_ADDRESS);
+        let of_port = if agent.settings.has_flag(&[MASTER_PORT]) { agent.field(MASTER_PORT) } else { field.clone() };
+        let port = is_known.then(|| (option(MASTER_PORT).into(), port, of_port));
+        Some(Self { name: option(MASTER_ADDRESS).into(), host, field, port })
+    }
+
+    /// Returns the address in the environment of `container`.
+    fn of_environment(container: Container<'a>) -> Option<Self> {
+        let variable = |address: &'static str, port: &'static str| {
+            let field = |name| container.env_pointer(name).unwrap_or_else(|| container.pointer());
+            let of_port = container.env(port).map(|number| (port.into(), number, field(port)));
+            Some(Self { name: address.into(), host: container.env(address)?, field: field(address), port: of_port })
+        };
+        variable(ADDRESS, PORT).or_else(|| variable(MASTER_ADDRESS, MASTER_PORT))
+    }
+
+    /// Returns the field and the problem of an address that does not lead to rank 0.
+    fn problem(&self, workload: &WorkloadManifest<'_>) -> Option<(&str, String)> {
+        let of_host = |problem| (self.field.as_str(), problem);
+        if let Some((pod, service)) = named_pod(self.host, workload) {
+            return self.record_problem(pod, service, workload).map(of_host);
+        }
+        let (name, service) = workload.objects.service(self.host, workload.namespace)?;
+        // The agents may be clients of a store in another pod.
+        let is_endpoint = self.name == option(ENDPOINT);
+        let selection = if is_endpoint { None } else { self.selection_problem(name, service, workload) };
+        selection.map(of_host).or_else(|| {
+            let (setting, port, field) = self.port.as_ref()?;
+            Some((field.as_str(), port_problem(name, service, (&**setting, *port), workload)?))
+        })
+    }
+
+    /// Returns the problem of the name of `pod` in `service`, if the pod has no record there.
+    fn record_problem(&self, pod: Pod<'_>, service: &str, workload: &WorkloadManifest<'_>) -> Option<String> {
+        let Self { name, host, .. } = self;
+        let known = workload.objects.service(service, workload.namespace);
+        if known.is_some_and(|(_, manifest)| manifest.selector.is_empty()) {
+            return None;
+        }
+        let subdomain = pod.spec()?.get("subdomain").and_then(Value::as_str).filter(|subdomain| !subdomain.is_empty());
+        let own = match subdomain {
+            Some(subdomain) if subdomain == service => {
+                let (service, manifest) = known?;
+                return self.selection_problem(service, manifest, workload);
+            }
+            Some(subdomain) => format!("the subdomain {subdomain}"),
+            None => "no subdomain".to_owned(),
+        };
+        Some(format!("{name} is {host}, but the pods have {own}, so that the name does not resolve"))
+    }
+
+    /// Returns the problem of a Service that selects no pod of the job.
+    fn selection_problem(
+        &self,
+        name: &str,
+        service: &ServiceManifest,
+        workload: &WorkloadManifest<'_>,
+    ) -> Option<String> {
+        let selects = |pod: Pod<'_>| {
+            let is_known = |key: &str| !NUMBERING.iter().any(|part| key.contains(part));
+            let mut labels = service.selector.iter().filter(|(key, _)| is_known(key));
+            labels.all(|(key, value)| pod.label(key) == Some(value.as_str()))
+        };
+        let is_wrong =
+            !service.selector.is_empty() && workload.roles.iter().all(|role| is_exact(role) && !selects(role.original));
+        is_wrong.then(|| format!("{} names Service {name}, which selects no pod of the job", self.name))
+    }
+}
+
+/// Reports an address of rank 0 that does not lead to it, as the pods and a Service in the input show.
 pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
     if !role.is_rank() {
         return;
     }
     for container in role.main_containers() {
-        let Some(address) = container.env(ADDRESS) else { continue };
-        let Some((name, service)) = workload.objects.service(address, workload.namespace) else { continue };
-        let selection = selection_problem(name, service, workload).map(|problem| (ADDRESS, problem));
-        let problem = selection.or_else(|| Some((PORT, port_problem(name, service, container.env(PORT)?, workload)?)));
-        if let Some((variable, problem)) = problem {
-            let field = container.env_pointer(variable).unwrap_or_else(|| container.pointer());
+        let agent = role.agent(container);
+        let by_option = agent.as_ref().and_then(MasterAddress::of_option);
+        let Some(address) = by_option.or_else(|| MasterAddress::of_environment(container)) else { continue };
+        if let Some((field, problem)) = address.problem(workload) {
             findings.push(field, format!("{}: {problem}", display_name(container)));
         }
     }
+}
+
+/// Returns the pod of replica 0 of the role of which `host` names a pod, and the Service in the name.
+fn named_pod<'a>(host: &'a str, workload: &WorkloadManifest<'a>) -> Option<(Pod<'a>, &'a str)> {
+    let mut labels = host.trim_end_matches('.').split('.');
+    let (hostname, service) = (labels.next()?, labels.next()?);
+    let is_local = labels.next().is_none_or(|label| label == workload.namespace)
+        && labels.next().is_none_or(|label| label == "svc");
+    let is_numbered_like = |pod: Pod<'_>| {
+        let own = pod.spec().and_then(|spec| spec.get("hostname")).and_then(Value::as_str);
+        own.is_some_and(|own| prefix_of_index(own).is_some_and(|prefix| prefix_of_index(hostname) == Some(prefix)))
+    };
+    let role = workload.roles.iter().find(|role| is_exact(role) && is_numbered_like(role.original));
+    // A Service of this name in the namespace of the job.
+    let is_service = service == workload.namespace;
+    role.filter(|_| is_local && !is_service).map(|role| (role.original, service))
+}
+
+/// Returns the part of `name` before the index at its end; `None` if it has none.
+fn prefix_of_index(name: &str) -> Option<&str> {
+    let (prefix, index) = name.rsplit_once('-')?;
+    (!index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())).then_some(prefix)
+}
+
+/// Returns true if the labels and the spec of the pods are known.
+fn is_exact(role: &RolePods<'_>) -> bool {
+    identify(role.original).is_some_and(|member| member.kind.fidelity == Fidelity::Exact)
 }
 
 /// TR009: the store of the rendezvous is an etcd without the API of torchrun's backend.
@@ -55,7 +179,7 @@ pub(crate) fn store_without_v2(context: &CheckContext<'_>, findings: &mut Findin
 }
 
 fn without_v2(workload: &WorkloadManifest<'_>, agent: &Agent<'_>) -> Option<String> {
-    let backend = agent.setting("PET_RDZV_BACKEND").filter(|backend| BACKENDS.contains(backend))?;
+    let backend = agent.setting(BACKEND).filter(|backend| ETCD.contains(backend))?;
     let (service, manifest) = workload.objects.service(host(agent.setting(ENDPOINT)?), workload.namespace)?;
     let mut stores = workload.objects.stores(manifest);
     let store = stores.find(|store| !store.serves_v2)?;
@@ -66,27 +190,19 @@ fn without_v2(workload: &WorkloadManifest<'_>, agent: &Agent<'_>) -> Option<Stri
     ))
 }
 
-/// Returns the problem of a Service that selects no pod of the job.
-fn selection_problem(name: &str, service: &ServiceManifest, workload: &WorkloadManifest<'_>) -> Option<String> {
-    let is_known =
-        |role: &RolePods<'_>| identify(role.original).is_some_and(|member| member.kind.fidelity == Fidelity::Exact);
-    let selects = |pod: Pod<'_>| {
-        let mut labels = service.selector.iter().filter(|(key, _)| !NUMBERING.iter().any(|part| key.contains(part)));
-        labels.all(|(key, value)| pod.label(key) == Some(value.as_str()))
-    };
-    let is_wrong =
-        !service.selector.is_empty() && workload.roles.iter().all(|role| is_known(role) && !selects(role.original));
-    is_wrong.then(|| format!("{ADDRESS} names Service {name}, which selects no pod of the job"))
-}
-
 /// Returns the problem of a Service with a cluster IP that does not forward the port of the master.
-fn port_problem(name: &str, service: &ServiceManifest, port: &str, workload: &WorkloadManifest<'_>) -> Option<String> {
+fn port_problem(
+    name: &str,
+    service: &ServiceManifest,
+    (setting, port): (&str, &str),
+    workload: &WorkloadManifest<'_>,
+) -> Option<String> {
     let number: u64 = port.parse().ok().filter(|_| !service.is_headless)?;
     let Some(forwarded) = service.ports.iter().find(|forwarded| forwarded.number == number) else {
-        return Some(format!("{PORT} is {port}, which Service {name} does not forward"));
+        return Some(format!("{setting} is {port}, which Service {name} does not forward"));
     };
     let target = target(forwarded, workload).filter(|target| *target != number)?;
-    Some(format!("{PORT} is {port}, which Service {name} forwards to port {target} of the pods"))
+    Some(format!("{setting} is {port}, which Service {name} forwards to port {target} of the pods"))
 }
 
 /// Returns the number of the port of the pods, if it is known.
