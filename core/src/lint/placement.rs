@@ -28,6 +28,9 @@ const FIX_FOR_NAMES: &str = "correct the instance type in nodeSelector or affini
 /// How to fix requests that exceed a machine.
 const FIX_FOR_MACHINES: &str = "request at most what the machine has, or select another one";
 
+/// How to fix requests for a part of the adapters.
+const FIX_FOR_ADAPTERS: &str = "request all adapters of the machine, unless its nodes have fewer attached";
+
 /// FP028: no node offers the adapter, or the namespace's quota is exhausted.
 pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let cluster = context.input.cluster;
@@ -79,10 +82,10 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
         let sum = requested.entry(name.as_str()).or_default();
         *sum = sum.saturating_add(whole_units(quantity).unwrap_or_default());
     }
-    for (resource, count) in requested {
+    for (&resource, &count) in &requested {
         let available = |devices: MachineDevices| match resource {
             GPU => Some(devices.gpus),
-            _ => devices.efa.filter(|_| rdma::is_efa(resource, context.input.cluster.claims)),
+            _ => devices.efa.filter(|_| is_efa(context, resource)),
         };
         let largest =
             known.iter().flatten().filter_map(|(machine, devices)| Some((available(*devices)?, &**machine))).max();
@@ -91,6 +94,38 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
             findings.push_with_fix(Severity::Error, request_pointer(context, resource), message, FIX_FOR_MACHINES);
         }
     }
+    if let Some(known) = known.filter(|_| context.has_several_pods() && context.list("resourceClaims").next().is_none())
+    {
+        fewer_adapters_than_the_machine_has(&known, &requested, context, findings);
+    }
+}
+
+/// Part of FP028: the pod requests all GPUs of the machines that it selects, but a part of their adapters. A pod that requests no
+/// adapter may use TCP intentionally.
+fn fewer_adapters_than_the_machine_has(
+    known: &[(Cow<'_, str>, MachineDevices)],
+    requested: &BTreeMap<&str, u64>,
+    context: &CheckContext<'_>,
+    findings: &mut FindingSink<'_>,
+) {
+    let Some(gpus) = requested.get(GPU).filter(|gpus| known.iter().all(|(_, devices)| devices.gpus == **gpus)) else {
+        return;
+    };
+    let adapters = requested.iter().filter(|(name, count)| **count > 0 && is_efa(context, name));
+    for (adapter, count) in adapters {
+        let fewest = known.iter().map(|(machine, devices)| Some((devices.efa?, &**machine))).min().flatten();
+        let attached = context.input.cluster.nodes.map(|nodes| nodes.max_allocatable(adapter));
+        let is_part = |most: u64| most > *count && attached.is_none_or(|attached| attached > *count);
+        if let Some((most, machine)) = fewest.filter(|(most, _)| is_part(*most)) {
+            let message = format!("{machine} has {most} {adapter}, but the pod requests {count} with all {gpus} GPUs");
+            let field = request_pointer(context, adapter);
+            findings.push_with_fix(Severity::Warning, field, message, FIX_FOR_ADAPTERS);
+        }
+    }
+}
+
+fn is_efa(context: &CheckContext<'_>, resource: &str) -> bool {
+    rdma::is_efa(resource, context.input.cluster.claims)
 }
 
 /// FP033: the scheduler may place the pods of one job on different instance types.

@@ -84,6 +84,49 @@ fn fp028_more_than_the_machine_has(#[case] scenario: Scenario, #[case] expected:
     check("FP028", scenario, expected);
 }
 
+const PART: &str = "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 4";
+
+#[rstest]
+#[case::part(
+    on("p5.48xlarge", PART).replicas(2),
+    Some("p5.48xlarge has 32 vpc.amazonaws.com/efa, but the pod requests 4 with all 8 GPUs")
+)]
+#[case::more_are_attached(
+    on("p5.48xlarge", PART).replicas(2).nodes(&[("p5.48xlarge", &[("vpc.amazonaws.com/efa", 32)], None)]),
+    Some("p5.48xlarge has 32 vpc.amazonaws.com/efa, but the pod requests 4 with all 8 GPUs")
+)]
+#[case::as_many_are_attached(
+    on("p5.48xlarge", PART).replicas(2).nodes(&[("p5.48xlarge", &[("vpc.amazonaws.com/efa", 4)], None)]), None
+)]
+#[case::all(on("p5.48xlarge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32").replicas(2), None)]
+#[case::no_adapter(on("p5.48xlarge", "nvidia.com/gpu: 8").replicas(2), None)]
+#[case::part_of_the_gpus(on("p5.48xlarge", "nvidia.com/gpu: 4, vpc.amazonaws.com/efa: 16").replicas(2), None)]
+#[case::one_pod(on("p5.48xlarge", PART).replicas(1), None)]
+#[case::all_of_another_type(on("p4d.24xlarge", PART).replicas(2), None)]
+#[case::unknown_number(on("p6e-gb200.36xlarge", "nvidia.com/gpu: 4, vpc.amazonaws.com/efa: 1").replicas(2), None)]
+#[case::unknown_machine(on("BM.GPU.H100.8", PART).replicas(2), None)]
+#[case::any_machine(pod(&format!("{{spec: {{containers: [{{name: train, resources: {{limits: {{{PART}}}}}}}]}}}}")).replicas(2), None)]
+#[case::claims(
+    pod(&format!(
+        "{{spec: {{nodeSelector: {{node.kubernetes.io/instance-type: p5.48xlarge}}, resourceClaims: [{{name: efa, resourceClaimTemplateName: \
+         efa}}], containers: [{{name: train, resources: {{limits: {{{PART}}}}}}}]}}}}"
+    ))
+    .replicas(2),
+    None
+)]
+#[case::one_of_two_types(
+    pod(&format!(
+        "{{spec: {{affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{{matchExpressions: \
+         [{{key: node.kubernetes.io/instance-type, operator: In, values: [p5.48xlarge, p4d.24xlarge]}}]}}]}}}}}}, containers: [{{name: train, \
+         resources: {{limits: {{{PART}}}}}}}]}}}}"
+    ))
+    .replicas(2),
+    None
+)]
+fn fp028_part_of_the_adapters(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP028", scenario, expected);
+}
+
 fn with_affinity(expressions: &[&str]) -> Scenario {
     let terms: Vec<String> =
         expressions.iter().map(|expressions| format!("{{matchExpressions: [{expressions}]}}")).collect();
