@@ -241,7 +241,9 @@ const IN_SERVICE: &str = "subdomain: rank0,";
 #[case::complete_name(named(IN_SERVICE, "llama-0.rank0.team.svc.cluster.local"), None)]
 #[case::no_subdomain(
     named("", "llama-0.rank0"),
-    Some("container a: MASTER_ADDR is llama-0.rank0, but the pods have no subdomain, so that the name does not resolve")
+    Some(
+        "container a: MASTER_ADDR is llama-0.rank0, but the pods have no subdomain, so that the name does not resolve"
+    )
 )]
 #[case::no_subdomain_of_a_complete_name(
     named("", "llama-0.rank0.team.svc"),
@@ -311,19 +313,22 @@ fn with_options(options: &str, service: &str) -> String {
 )]
 #[case::forwarded(with_options("--master-addr=rank0,", "selector: {app: llama}, ports: [{port: 29500}]"), None)]
 #[case::computed_port(
-    with_options("--master-addr=rank0, --master-port=$PORT,", "selector: {app: llama}, ports: [{port: 1}]"), None
+    with_options("--master-addr=rank0, --master-port=$PORT,", "selector: {app: llama}, ports: [{port: 1}]"),
+    None
 )]
 #[case::unused_address(
-    with_options("--rdzv-backend=c10d, '--rdzv-endpoint=llama-0.rank0:1', --master-addr=rank0,", "selector: {app: lama}"),
+    with_options(
+        "--rdzv-backend=c10d, '--rdzv-endpoint=llama-0.rank0:1', --master-addr=rank0,",
+        "selector: {app: lama}"
+    ),
     Some("container a: --rdzv-endpoint names Service rank0, which selects no pod of the job")
 )]
 #[case::store_in_another_pod(
-    with_options("--rdzv-backend=c10d, '--rdzv-endpoint=rank0:1',", "selector: {app: store}"), None
+    with_options("--rdzv-backend=c10d, '--rdzv-endpoint=rank0:1',", "selector: {app: store}"),
+    None
 )]
 #[case::etcd(with_options("--rdzv-backend=etcd-v2, '--rdzv-endpoint=rank0:2379',", "selector: {app: etcd}"), None)]
-#[case::another_program(
-    indexed(IN_SERVICE, "args: [python, --master-addr=rank0]", "selector: {app: lama}"), None
-)]
+#[case::another_program(indexed(IN_SERVICE, "args: [python, --master-addr=rank0]", "selector: {app: lama}"), None)]
 fn tr001_address_in_options(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR001", &text, expected);
 }
@@ -658,9 +663,8 @@ fn with_gpus(gpus: &str, command: &str) -> String {
     job(&[("Worker", 2, &format!("{command}, resources: {{limits: {{{gpus}}}}}"))])
 }
 
-const FEWER: Option<&str> = Some(
-    "container pytorch: --nproc-per-node=4, but it has 8 GPUs: the others are idle, unless a rank uses several",
-);
+const FEWER: Option<&str> =
+    Some("container pytorch: --nproc-per-node=4, but it has 8 GPUs: the others are idle, unless a rank uses several");
 const MORE: Option<&str> = Some(
     "container pytorch: --nproc-per-node=16, but it has 8 GPUs: some ranks have none, or share one, which NCCL rejects",
 );
@@ -681,10 +685,12 @@ const EIGHT: &str = "nvidia.com/gpu: 8";
 #[case::no_gpus(with_gpus("cpu: 8", &torchrun("--nproc-per-node=16,")), None)]
 #[case::shares(with_gpus("nvidia.com/gpu.shared: 8", &torchrun("--nproc-per-node=16,")), None)]
 #[case::two_agents(
-    with_gpus(EIGHT, "args: [sh, -c, 'torchrun --nproc-per-node=4 a.py & torchrun --nproc-per-node=4 b.py']"), None
+    with_gpus(EIGHT, "args: [sh, -c, 'torchrun --nproc-per-node=4 a.py & torchrun --nproc-per-node=4 b.py']"),
+    None
 )]
 #[case::hidden_gpus(
-    with_gpus(EIGHT, "args: [sh, -c, 'CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc-per-node=4 a.py']"), None
+    with_gpus(EIGHT, "args: [sh, -c, 'CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc-per-node=4 a.py']"),
+    None
 )]
 #[case::hidden_by_the_environment(
     with_gpus(EIGHT, &format!("{}, env: [{{name: CUDA_VISIBLE_DEVICES, value: '0,1,2,3'}}]", torchrun("--nproc-per-node=4,"))),
@@ -711,7 +717,8 @@ const RANK: &str = "--node-rank=$JOB_COMPLETION_INDEX";
 #[case::nothing(script("torchrun --nnodes 2 t.py", ""), DEFAULT_ADDRESS)]
 #[case::module(script("python -m torch.distributed.run --nnodes=2 t.py", ""), DEFAULT_ADDRESS)]
 #[case::variable_that_torchrun_ignores(
-    script("torchrun --nnodes=2 t.py", "env: [{name: MASTER_ADDR, value: llama-0.rank0}]"), DEFAULT_ADDRESS
+    script("torchrun --nnodes=2 t.py", "env: [{name: MASTER_ADDR, value: llama-0.rank0}]"),
+    DEFAULT_ADDRESS
 )]
 #[case::explicit_backend(script("torchrun --nnodes=2 --rdzv-backend=static t.py", ""), DEFAULT_ADDRESS)]
 #[case::no_rank(script("torchrun --nnodes=2 --master-addr=llama-0.rank0 t.py", ""), SAME_RANK)]
@@ -728,7 +735,10 @@ const RANK: &str = "--node-rank=$JOB_COMPLETION_INDEX";
     Some("container a: --rdzv-endpoint is $(hostname -i):29400, the pod itself: the pods never meet")
 )]
 #[case::complete(script(&format!("torchrun --nnodes=2 --master-addr=llama-0.rank0 {RANK} t.py"), ""), None)]
-#[case::rank_of_the_kubelet(script("torchrun --nnodes=2 --master-addr=llama-0.rank0 --node-rank $(JOB_COMPLETION_INDEX) t.py", ""), None)]
+#[case::rank_of_the_kubelet(
+    script("torchrun --nnodes=2 --master-addr=llama-0.rank0 --node-rank $(JOB_COMPLETION_INDEX) t.py", ""),
+    None
+)]
 #[case::variables(
     script(
         "torchrun --nnodes=2 t.py",
@@ -763,11 +773,16 @@ const RANK: &str = "--node-rank=$JOB_COMPLETION_INDEX";
     None
 )]
 #[case::host_derived_from_the_own_one(
-    script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=${HOSTNAME%-*}-0.rank0:1 t.py", ""), None
+    script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=${HOSTNAME%-*}-0.rank0:1 t.py", ""),
+    None
 )]
-#[case::rank_without_effect(script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=llama-0.rank0:1 t.py", ""), None)]
+#[case::rank_without_effect(
+    script("torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=llama-0.rank0:1 t.py", ""),
+    None
+)]
 #[case::backend_of_a_variable(
-    script("torchrun --nnodes=2 t.py", "env: [{name: PET_RDZV_BACKEND, valueFrom: {fieldRef: {fieldPath: a}}}]"), None
+    script("torchrun --nnodes=2 t.py", "env: [{name: PET_RDZV_BACKEND, valueFrom: {fieldRef: {fieldPath: a}}}]"),
+    None
 )]
 #[case::one_node(script("torchrun --nnodes=1 t.py", ""), None)]
 #[case::no_number_of_nodes(script("torchrun t.py", ""), None)]
@@ -955,6 +970,63 @@ fn member_job() -> String {
 #[case::tasks(tasks(2, 4), None)]
 #[case::tasks_of_another_kind(tasks(2, 9).replace("batch.volcano.sh/v1alpha1", "example.com/v1"), None)]
 fn tr011_minimum_above_the_pods(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR011", &text, expected);
+}
+
+/// Returns [`labeled_roles`] whose pods have these annotations.
+fn annotated(master: &str, worker: &str) -> String {
+    let annotations = |text: &str| format!("}}, annotations: {{{text}");
+    labeled_roles(&annotations(master), &annotations(worker), "")
+}
+
+/// Returns the annotations of a gang of Koordinator.
+fn koordinator(name: &str, minimum: &str) -> String {
+    format!("gang.scheduling.koordinator.sh/name: {name}, gang.scheduling.koordinator.sh/min-available: '{minimum}'")
+}
+
+/// Returns the annotations of a task group of `YuniKorn`.
+fn task_group(name: &str, groups: &str) -> String {
+    format!("yunikorn.apache.org/task-group-name: {name}, yunikorn.apache.org/task-groups: '{groups}'")
+}
+
+const NINE: &str = r#"[{"name": "g", "minMember": 9, "minResource": {}}]"#;
+const FOUR: &str = r#"[{"name": "other", "minMember": 9}, {"name": "g", "minMember": 4}]"#;
+
+#[rstest]
+#[case::koordinator(
+    annotated(&koordinator("g", "9"), &koordinator("g", "9")),
+    Some("gang g of Koordinator requires 9 pods, but the job has 4: none starts")
+)]
+#[case::koordinator_of_a_role(
+    annotated("", &koordinator("g", "4")),
+    Some("gang g of Koordinator requires 4 pods, but the job has 3: none starts")
+)]
+#[case::koordinator_of_all(annotated(&koordinator("g", "4"), &koordinator("g", "4")), None)]
+#[case::koordinator_of_two_gangs(annotated(&koordinator("a", "1"), &koordinator("b", "3")), None)]
+#[case::koordinator_without_a_number(annotated(&koordinator("g", "all"), &koordinator("g", "all")), None)]
+#[case::koordinator_without_a_name(annotated("", "gang.scheduling.koordinator.sh/min-available: '9'"), None)]
+#[case::yunikorn(
+    annotated(&task_group("g", NINE), &task_group("g", NINE)),
+    Some(
+        "task group g of YuniKorn has 9 members, but the job has 4 pods: the pods wait for resources that none of them uses"
+    )
+)]
+#[case::yunikorn_of_all(annotated(&task_group("g", FOUR), &task_group("g", FOUR)), None)]
+#[case::yunikorn_of_another_group(annotated(&task_group("a", NINE), &task_group("a", NINE)), None)]
+#[case::yunikorn_without_a_group(annotated("", &format!("yunikorn.apache.org/task-groups: '{NINE}'")), None)]
+#[case::yunikorn_with_broken_text(
+    annotated("", &task_group("g", "[{name: g}")),
+    Some("the task groups of YuniKorn are no list in JSON: it places the pods one by one")
+)]
+#[case::yunikorn_with_an_object(
+    annotated("", &task_group("g", "{}")),
+    Some("the task groups of YuniKorn are no list in JSON: it places the pods one by one")
+)]
+#[case::added_by_trainmesh(
+    labeled_roles("trainmesh.dev/gang: koordinator", "trainmesh.dev/gang: koordinator", ""),
+    None
+)]
+fn tr011_minimum_in_annotations(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR011", &text, expected);
 }
 

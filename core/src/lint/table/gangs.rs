@@ -23,7 +23,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Error,
         title: "a gang that requires more pods than the job has",
         why: "A gang scheduler places no pod until the minimum can be placed. If fewer pods can exist, all stay Pending forever. The \
-              minimum of a PodGroup in the input is a warning, because pods of another workload may belong to it.",
+              minimum of a PodGroup in the input, or in annotations of Koordinator or YuniKorn, is a warning, because pods of another \
+              workload may belong to it. YuniKorn reserves resources for the members that do not exist, until a time-out.",
         fix: "set the minimum to the number of pods that start together",
         example: Example {
             given: "",

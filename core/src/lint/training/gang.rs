@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
 use super::{RolePods, WorkloadManifest};
 use crate::finding::Severity;
 use crate::gang::GangMode;
+use crate::gang::key::{KOORDINATOR_MIN, KOORDINATOR_NAME, YUNIKORN_TASK_GROUP, YUNIKORN_TASK_GROUPS};
 use crate::json;
 use crate::lint::context::CheckContext;
 use crate::lint::namespace_objects::resource_names;
@@ -30,6 +32,15 @@ const DEFAULT_SCHEDULER: &str = "default-scheduler";
 const MIN_AVAILABLE: &str = "/spec/runPolicy/schedulingPolicy/minAvailable";
 /// Field of the operators of Kubeflow with the resources of a gang.
 const MIN_RESOURCES: &str = "/spec/runPolicy/schedulingPolicy/minResources";
+
+/// Maximum length of the task groups of `YuniKorn` that are read, in bytes.
+const MAX_TASK_GROUPS: usize = 64 * 1024;
+
+/// How to fix a minimum in the annotations of pods.
+const FIX_MINIMUM: &str = "set the minimum in the annotation to the number of pods that start together";
+/// How to fix text that is no list of task groups.
+const FIX_TASK_GROUPS: &str =
+    "correct the JSON of the annotation: a list of objects with name, minMember and minResource";
 
 /// TR010: the workers wait for a launcher that is created after them.
 pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -68,6 +79,7 @@ pub(crate) fn launcher_in_gang(context: &CheckContext<'_>, findings: &mut Findin
 pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
     minimum_above_task(workload, role, findings);
+    declared_minimum(workload, role, findings);
     let Some(pods) = WorkloadManifest::pods(workload.roles.iter()) else { return };
     let is_first = workload.roles.first().is_some_and(|first| first.name == role.name);
     let by_task = || workload.value().get("spec")?.get("minAvailable").filter(|_| workload.kind() == VOLCANO_JOB);
@@ -104,6 +116,53 @@ fn minimum_above_task(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, find
         let message = format!("minAvailable of task {} is {minimum}, but it has {pods} pods: none starts", role.name);
         findings.push_at(Severity::Error, workload.field(&field), message);
     }
+}
+
+/// Reports a minimum in the pods themselves: that of a gang of Koordinator, or of a task group of `YuniKorn`. Pods of other
+/// workloads may be members too.
+fn declared_minimum(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
+    let pod = role.original;
+    let mut report = |key: &str, message: String, fix: &'static str| {
+        let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
+        findings.push_with_fix(Severity::Warning, field, message, fix);
+    };
+    let minimum = pod.annotation(KOORDINATOR_MIN).and_then(|minimum| minimum.trim().parse::<u64>().ok());
+    if let (Some(minimum), Some((name, pods))) = (minimum, own_group(workload, role, KOORDINATOR_NAME))
+        && minimum > pods
+    {
+        let message =
+            format!("gang {name} of Koordinator requires {minimum} pods, but the job has {pods}: none starts");
+        report(KOORDINATOR_MIN, message, FIX_MINIMUM);
+    }
+    let groups = pod.annotation(YUNIKORN_TASK_GROUPS).filter(|groups| groups.len() <= MAX_TASK_GROUPS);
+    match groups.map(serde_json::from_str::<Vec<Value>>) {
+        Some(Err(_)) => {
+            let message = "the task groups of YuniKorn are no list in JSON: it places the pods one by one".to_owned();
+            report(YUNIKORN_TASK_GROUPS, message, FIX_TASK_GROUPS);
+        }
+        Some(Ok(groups)) => {
+            let Some((name, pods)) = own_group(workload, role, YUNIKORN_TASK_GROUP) else { return };
+            let group = groups.iter().find(|group| json::text(group, "name") == Some(name));
+            let minimum = group.and_then(|group| group.get("minMember")?.as_u64());
+            if let Some(minimum) = minimum.filter(|minimum| *minimum > pods) {
+                let message = format!(
+                    "task group {name} of YuniKorn has {minimum} members, but the job has {pods} pods: the pods wait for \
+                     resources that none of them uses"
+                );
+                report(YUNIKORN_TASK_GROUPS, message, FIX_MINIMUM);
+            }
+        }
+        None => {}
+    }
+}
+
+/// Returns the group that the annotation `key` of a role names, with the number of pods of all roles that name it; `None` if another
+/// role comes first, or the number is unknown.
+fn own_group<'a>(workload: &WorkloadManifest<'a>, role: &RolePods<'a>, key: &str) -> Option<(&'a str, u64)> {
+    let name = role.original.annotation(key).filter(|name| !name.is_empty())?;
+    let members = || workload.roles.iter().filter(|member| member.original.annotation(key) == Some(name));
+    members().next().filter(|first| first.name == role.name)?;
+    Some((name, WorkloadManifest::pods(members())?))
 }
 
 /// TR012: the reserved resources do not contain the devices that trainmesh adds.
