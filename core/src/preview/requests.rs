@@ -28,6 +28,8 @@ pub(super) struct EmbeddedWorkload {
 /// Short name of the accelerators in the resources of `DynamoGraphDeployment`
 /// (ai-dynamo/dynamo, `deploy/operator/api/v1alpha1`).
 const SHORT_NAME: &str = "gpu";
+/// Start of the API versions of Spark's operator.
+const SPARK: &str = "sparkoperator.k8s.io/";
 /// Actions of a step on an object that exists.
 const OF_EXISTING: [&str; 3] = ["get", "delete", "patch"];
 /// Maximum nesting of the resources. Those of known kinds are in level 6 at most.
@@ -35,7 +37,9 @@ const MAX_DEPTH: usize = 20;
 
 /// Returns the first request for an accelerator in the spec of `object`.
 pub(super) fn outside_templates(object: &Value) -> Option<Request<'_>> {
-    let (path, resource) = find(object.get("spec")?, &mut "spec".to_owned(), 0, requested)?;
+    let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let read = if api_version.starts_with(SPARK) { requested_by_spark } else { requested };
+    let (path, resource) = find(object.get("spec")?, &mut "spec".to_owned(), 0, read)?;
     Some(Request { path, resource })
 }
 
@@ -102,6 +106,15 @@ fn requested(value: &Value) -> Option<&str> {
     names.find(|name| is_accelerator(name) || *name == SHORT_NAME)
 }
 
+/// Like [`requested`], also for the GPUs of a driver or an executor (kubeflow/spark-operator, `api/v1beta2`, `GPUSpec`).
+fn requested_by_spark(value: &Value) -> Option<&str> {
+    let gpu = || {
+        let name = value.get("name")?.as_str().filter(|name| is_accelerator(name))?;
+        value.get("quantity").filter(|quantity| !is_zero(quantity)).map(|_| name)
+    };
+    requested(value).or_else(gpu)
+}
+
 fn is_zero(quantity: &Value) -> bool {
     quantity.is_null() || quantity.as_u64() == Some(0) || quantity.as_str() == Some("0")
 }
@@ -121,6 +134,17 @@ mod tests {
     #[case::dynamo(
         json!({"spec": {"services": {"worker": {"resources": {"limits": {"gpu": "1"}}, "extraPodSpec": {"mainContainer": {"image": "i"}}}}}}),
         Some(("spec.services.worker", "gpu"))
+    )]
+    #[case::spark(
+        json!({"apiVersion": "sparkoperator.k8s.io/v1beta2", "spec": {"executor": {"instances": 2, "gpu": {"name": "nvidia.com/gpu", "quantity": 8}}}}),
+        Some(("spec.executor.gpu", "nvidia.com/gpu"))
+    )]
+    #[case::spark_without_gpus(
+        json!({"apiVersion": "sparkoperator.k8s.io/v1beta2", "spec": {"executor": {"cores": 2, "gpu": {"name": "nvidia.com/gpu", "quantity": 0}}}}),
+        None
+    )]
+    #[case::name_of_another_kind(
+        json!({"apiVersion": "example.com/v1", "spec": {"quota": [{"name": "nvidia.com/gpu", "quantity": 8}]}}), None
     )]
     #[case::zero(json!({"spec": {"resources": {"limits": {"nvidia.com/gpu": 0}}}}), None)]
     #[case::cpu(json!({"spec": {"container": {"resources": {"limits": {"cpu": 8}}}}}), None)]
