@@ -76,8 +76,6 @@ fn every_scheduler_places_every_kind_as_a_whole() {
     let mut cells = parse(table);
     let control_plane =
         Cluster::get().kubectl(&["get", "--raw", "/version"], "").success().object()["gitVersion"].take();
-    // Its webhook rejects TrainJobs until it has noticed that Trainer was installed.
-    Scheduler::KUEUE.stop();
     let mut failed = Vec::new();
     let mut last: Option<Scheduler> = None;
     for combination in combinations() {
