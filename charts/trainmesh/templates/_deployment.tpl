@@ -23,10 +23,36 @@ args (flags of the chart, besides those of every server).
 {{- end }}
 
 {{/*
+Fails if the kubelet would kill a server before it has shut down. Durations of extra flags that are no whole seconds are not compared.
+Arguments: root, component, times (durations of a shutdown in seconds, by flag).
+*/}}
+{{- define "trainmesh.checkShutdown" -}}
+{{- $values := index .root.Values .component -}}
+{{- $sum := 0 -}}
+{{- $isKnown := true -}}
+{{- range $flag, $seconds := .times -}}
+{{- range $values.extraArgs -}}
+{{- if hasPrefix (printf "%s=" $flag) . -}}
+{{- $text := trimPrefix (printf "%s=" $flag) . -}}
+{{- $isKnown = and $isKnown (regexMatch "^[0-9]{1,6}s$" $text) -}}
+{{- $seconds = trimSuffix "s" $text -}}
+{{- end -}}
+{{- end -}}
+{{- $sum = add $sum (int $seconds) -}}
+{{- end -}}
+{{- if and $isKnown (le (int $values.terminationGracePeriodSeconds) (int $sum)) -}}
+{{- fail (printf "%s.terminationGracePeriodSeconds: set more than %d, the time of a shutdown (%s)" .component (int $sum) (join " and " (keys .times | sortAlpha))) -}}
+{{- end -}}
+{{- end }}
+
+{{/*
 The Deployment of a component. Arguments: root, component, args (list), ports (list), volumes, mounts (lists, may be empty).
 */}}
 {{- define "trainmesh.deployment" -}}
 {{- include "trainmesh.checkExtraArgs" . -}}
+{{- if regexMatch "^(127[.]|\\[(::1|::ffff:127[.].*)\\]$)" .root.Values.listenAddress -}}
+{{- fail (printf "listenAddress: no probe and no call reaches the loopback address %s: use [::] or 0.0.0.0" .root.Values.listenAddress) -}}
+{{- end -}}
 {{- $values := index .root.Values .component -}}
 {{- $name := printf "trainmesh-%s" .component -}}
 {{- $selector := include "trainmesh.labels.selector" . -}}
