@@ -9,6 +9,7 @@ mod declared_gangs;
 mod ended;
 mod events;
 mod fabric;
+mod fixes;
 mod homonyms;
 mod inventory;
 mod mesh;

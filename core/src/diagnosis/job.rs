@@ -20,6 +20,8 @@ pub(super) const SERVICES: [&str; 5] =
     ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
 /// Kind of MPI jobs.
 pub(super) const MPI_JOB: &str = "MPIJob";
+/// Kind of the Jobs of Kubernetes and Volcano.
+pub(super) const JOB: &str = "Job";
 /// Role of the pod of an MPI job that starts the ranks.
 pub(super) const LAUNCHER: &str = "launcher";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
@@ -128,6 +130,12 @@ impl<'a> Job<'a> {
 
     fn is_collective_of(&self, pods: u64) -> bool {
         pods > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.kind.starts_with(RAY)
+    }
+
+    /// Returns true if nobody creates a Service or variables for its ranks: the controller of Jobs creates only pods. A Job that is not in
+    /// the snapshot may belong to an operator.
+    pub(super) fn is_plain(&self) -> bool {
+        self.kind == JOB && self.key.qualifier.is_empty() && self.workload.is_some()
     }
 
     /// Returns true if its ranks are one process group: the roles of a `JobSet` may be independent.

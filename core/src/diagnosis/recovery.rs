@@ -193,6 +193,8 @@ recoveries! {
     RanksFixed => No, "members of a process group have the same rank, or one that is too large", "the ranks are set when the pods are created";
     /// The operator creates it.
     ServiceMissing => Unknown, "the Service of the master does not exist", "the operator may create it, and workers retry until their time-out";
+    /// A Job has no operator.
+    ServiceNotCreated => No, "the Service of the master of a Job does not exist", "no operator creates it; workers that still retry connect when somebody has";
     /// Somebody has to correct it.
     ServiceFixed => No, "the Service does not lead to the master, or not to its port", "it needs a correction; workers that still retry connect after it";
     /// Readiness probe.

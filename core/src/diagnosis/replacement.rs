@@ -32,20 +32,23 @@ impl Job<'_> {
         if limit.is_some_and(|limit| restarts >= limit) { Replacement::LimitReached } else { Replacement::Restarts }
     }
 
+    /// Returns true if the operator replaces a pod depending on its exit code.
+    pub(super) fn restarts_by_exit_code(&self, pod: &PodRecord) -> bool {
+        let role = pod.role();
+        self.workload.is_some_and(|workload| workload.exit_code_roles.iter().any(|known| Some(&**known) == role))
+    }
+
     fn policy(&self, pod: &PodRecord) -> Replacement {
         // The kubelet restarts no container of a pod that has finished.
         if !pod.is_finished() && pod.main().any(|container| container.policy != RestartPolicy::Never) {
             return Replacement::Restarts;
         }
         let owner = pod.owner.as_ref().map(|owner| &*owner.kind);
-        let role = pod.role();
         match (self.workload, owner) {
             (_, None) => Replacement::Never,
             // They replace failed pods, a Job up to its limit.
             (_, Some("Job" | "RayCluster" | "StatefulSet")) => Replacement::Restarts,
-            (Some(workload), _) if workload.exit_code_roles.iter().any(|known| Some(&**known) == role) => {
-                Replacement::Restarts
-            }
+            _ if self.restarts_by_exit_code(pod) => Replacement::Restarts,
             (Some(_), _) => Replacement::Never,
             (None, _) => Replacement::Unknown,
         }

@@ -4,6 +4,7 @@ mod address;
 mod consequences;
 mod indexed;
 mod members;
+mod plain_jobs;
 mod restarts;
 mod store;
 

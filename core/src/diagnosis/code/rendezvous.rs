@@ -15,7 +15,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::RanksCollide,
         severity: Severity::Error,
         proof: "`RANK` or `PET_NODE_RANK` of unfinished pods is the same, or not less than `WORLD_SIZE` or the maximum of `PET_NNODES`",
-        fix: "remove RANK and WORLD_SIZE from the pod templates: the operator sets them",
+        fix: "remove the settings in the evidence from the pod templates: the operator sets them",
         link: "docs/diagnose.md#rankscollide",
     },
     Entry {

@@ -57,7 +57,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::WrongGid,
         severity: Severity::Error,
         proof: "NCCL warns that `ibv_modify_qp` failed with `Invalid argument`",
-        fix: "remove NCCL_IB_GID_INDEX: NCCL 2.21 and newer choose it",
+        fix: "remove NCCL_IB_GID_INDEX: NCCL 2.21 and newer choose it; on RoCE, the pods also need the interface of the adapter, by the network of the fabric profile",
         link: "docs/diagnose.md#wronggid",
     },
     Entry {

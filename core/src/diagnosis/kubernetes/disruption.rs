@@ -20,9 +20,13 @@ const EVICTED: &str = "Evicted";
 /// Reason of the condition for a pod that the kubelet terminates: its node shuts down, or lacks memory or disk.
 const BY_KUBELET: &str = "TerminationByKubelet";
 /// Fix for these pods, for which no priority matters.
-const SHUTDOWN_FIX: &str = "\
+pub(super) const SHUTDOWN_FIX: &str = "\
     read the message: for a node that is shut down, such as a spot instance, write checkpoints often, or use nodes that are not \
     reclaimed; for one that lacks memory or disk, set requests and limits of these";
+/// Fix for a pod that a node without memory or disk did not admit.
+const EVICTED_FIX: &str = "\
+    read the message: free the resource on the node, and set requests and limits of memory and ephemeral-storage, so that the scheduler \
+    counts them; delete the pod";
 
 /// Reports evicted and rejected pods that no newer pod replaces.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -51,9 +55,12 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         let node = rejected.iter().find_map(|pod| pod.node.as_deref()).unwrap_or("their node");
         let peers = job.waiting_peers(&rejected);
         let is_evicted = |pod: &&PodRecord| pod.reason.as_deref() == Some(EVICTED);
-        let action = if rejected.iter().all(is_evicted) { "evicted" } else { "rejected" };
+        let are_evicted = rejected.iter().all(is_evicted);
+        let action = if are_evicted { "evicted" } else { "rejected" };
         let message = format!("{} {were} {action} by the kubelet of {node}{peers}", pod_names(&rejected));
-        found.push(report(DiagnosisCode::RejectedByNode, job, context, &rejected, &message).with_evidence(evidence));
+        let diagnosis =
+            report(DiagnosisCode::RejectedByNode, job, context, &rejected, &message).with_evidence(evidence);
+        found.push(if are_evicted { diagnosis.with_fix(EVICTED_FIX) } else { diagnosis });
     }
 }
 

@@ -11,6 +11,8 @@ use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::Completion;
 
+use super::disruption::SHUTDOWN_FIX;
+
 /// Time within which an owner replaces a pod.
 const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
 /// Conditions and reasons of pods that failed for a cause with a finding of its own.
@@ -20,6 +22,14 @@ const OUT_OF_MEMORY: &str = "OOMKilled";
 /// Fix for pods that were terminated from outside, for example because they exceeded a limit of storage: their logs do not show why.
 const TERMINATED_FIX: &str = "\
     read status.reason in the evidence: correct the limit or the deadline that the pod exceeded; then recreate the job";
+/// Parts of the kubelet's messages about pods that it terminates because their node shuts down, or lacks memory or disk.
+const OF_NODE: [&str; 2] = ["node shutdown", "low on resource"];
+/// Fix for pods with the restart policy `ExitCode` whose exit code is one of the program.
+const EXIT_CODE_FIX: &str = "\
+    read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod only if its code is 128 or more, so recreate the \
+    job, or use the restart policy OnFailure";
+/// First exit code with which the operator replaces a pod with the policy `ExitCode`.
+const RETRYABLE: i64 = 128;
 /// Fix for pods of Ray clusters and `LeaderWorkerSets`, which are no jobs to recreate.
 const CLUSTER_FIX: &str = "read the log of the pod: kubectl logs; check that the controller of its owner runs, which replaces failed pods; then delete the pod";
 
@@ -56,10 +66,20 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         .with_evidence(evidence)
         .with_waste(job.waste(&failed, since, context.now));
     let was_terminated = failed.iter().all(|pod| pod.reason.is_some());
+    let is_of_node = |pod: &&PodRecord| {
+        let message = pod.message.as_deref().unwrap_or_default();
+        OF_NODE.iter().any(|part| message.contains(part))
+    };
+    let has_own_code = |pod: &&PodRecord| {
+        let is_own = failure(pod).is_some_and(|(_, last)| last.exit_code < RETRYABLE);
+        is_own && job.restarts_by_exit_code(pod)
+    };
     found.push(match was_terminated {
+        true if failed.iter().all(is_of_node) => diagnosis.with_fix(SHUTDOWN_FIX),
         true => diagnosis.with_fix(TERMINATED_FIX),
-        false if is_collective => diagnosis,
-        false => diagnosis.with_fix(CLUSTER_FIX),
+        false if !is_collective => diagnosis.with_fix(CLUSTER_FIX),
+        false if failed.iter().all(has_own_code) => diagnosis.with_fix(EXIT_CODE_FIX),
+        false => diagnosis,
     });
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use super::group::{Group, GroupMember};
-use super::settings::setting_evidence;
+use super::settings::{setting_evidence, setting_name};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -20,6 +20,10 @@ const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Settings with the rank of a member, and with the number of members that limits it.
 const RANKS: [(&str, &str); 2] = [("RANK", "WORLD_SIZE"), ("PET_NODE_RANK", NODES)];
+
+/// Fix for a Job, in which no operator sets the ranks.
+const JOB_FIX: &str = "\
+    give each pod its own rank below the number of nodes: with completionMode Indexed, --node-rank=$(JOB_COMPLETION_INDEX)";
 
 /// Reports ranks that collide or are too large, or else a group that is larger than the job.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -37,19 +41,29 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
             let limit = members.first().and_then(|member| limit(member, size));
             limit.is_some_and(|limit| **value >= limit)
         });
+        let name = |members: &[&GroupMember<'_>], name| match members.first() {
+            Some(first) => setting_name(first, name),
+            None => name.to_owned(),
+        };
         let (message, members) = match (shared, exceeding) {
-            (Some((value, members)), _) => (format!("{} pods have {rank}={value}", members.len()), members),
-            (None, Some((value, members))) => (format!("{rank}={value} is not less than {size}"), members),
+            (Some((value, members)), _) => {
+                (format!("{} pods have {}={value}", members.len(), name(members, rank)), members)
+            }
+            (None, Some((value, members))) => {
+                (format!("{}={value} is not less than {}", name(members, rank), name(members, size)), members)
+            }
             (None, None) => continue,
         };
         let pods: Vec<_> = job.active().collect();
-        let evidence = members.iter().flat_map(|member| {
-            let settings = [rank, size].into_iter();
-            settings.filter_map(|name| Some(setting_evidence(member, name, member.setting(name)?)))
-        });
+        let of_setting = |name: &'static str| {
+            members.iter().filter_map(move |member| Some(setting_evidence(member, name, member.setting(name)?)))
+        };
+        // The ranks decide; the sizes are usually the same.
+        let evidence = of_setting(rank).chain(of_setting(size));
         let code = DiagnosisCode::RanksCollide;
         let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::RanksFixed, &message);
-        found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, None, context.now)));
+        let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, None, context.now));
+        found.push(if job.is_plain() { diagnosis.with_fix(JOB_FIX) } else { diagnosis });
         // The other setting of the same pods is a consequence.
         return;
     }

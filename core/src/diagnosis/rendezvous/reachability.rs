@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::address::{Mismatch, Resolution, ServicePods, resolve};
 use super::group::{Endpoint, Group, GroupMember};
-use super::settings::setting_evidence;
+use super::settings::{setting_evidence, setting_name};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
@@ -27,6 +27,10 @@ const STOPPED_FIX: &str = "\
 const HOSTNAME_FIX: &str = "correct the host name in the address, or hostname in the pod template";
 /// Fix for pods without a record in the Service.
 const SUBDOMAIN_FIX: &str = "set subdomain in the pod template to the name of the Service";
+/// Fix for a Job, for which no operator creates a Service.
+const JOB_FIX: &str = "\
+    create a headless Service (clusterIP: None) with this name, whose selector matches the pods of the Job, and set it as subdomain in the \
+    pod template; or correct the address";
 
 /// Reports the first problem on the path.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -55,8 +59,11 @@ struct Path<'a, 'b> {
 
 impl Path<'_, '_> {
     fn missing(&self, service: &str) -> Diagnosis {
-        let message = format!("{service}, which {} names, does not exist", self.endpoint.field);
-        self.report(DiagnosisCode::MasterUnresolvable, Recovery::ServiceMissing, &message, [self.setting()])
+        let message = format!("{service}, which {} names, does not exist", self.field_name());
+        let is_plain = self.job.is_plain();
+        let recovery = if is_plain { Recovery::ServiceNotCreated } else { Recovery::ServiceMissing };
+        let diagnosis = self.report(DiagnosisCode::MasterUnresolvable, recovery, &message, [self.setting()]);
+        if is_plain { diagnosis.with_fix(JOB_FIX) } else { diagnosis }
     }
 
     fn loopback(&self) -> Diagnosis {
@@ -67,14 +74,14 @@ impl Path<'_, '_> {
         let affected: Vec<&GroupMember<'_>> = self.group.members.iter().filter(is_affected).collect();
         let names = pod_names(&affected.iter().map(|member| member.pod).collect::<Vec<_>>());
         let themselves = verb(affected.len(), "itself", "themselves");
-        let message = format!("{field} leads {names} to {themselves} instead of the master");
+        let message = format!("{} leads {names} to {themselves} instead of the master", self.field_name());
         let evidence: Vec<Evidence> = affected.iter().map(|member| setting_evidence(member, field, host)).collect();
         self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence)
     }
 
     fn wrong_address(&self, address: &str) -> Option<Diagnosis> {
         let actual = self.master.pod.ip.as_deref().filter(|actual| *actual != address)?;
-        let message = format!("{} is not the address of the master", self.endpoint.field);
+        let message = format!("{} is not the address of the master", self.field_name());
         let evidence = [self.setting(), Evidence::new(self.master.pod.title(), "status.podIP", actual, None)];
         Some(self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence))
     }
@@ -202,10 +209,20 @@ impl Path<'_, '_> {
         Some(self.report(code, Recovery::LookupRetried, &message, evidence.collect::<Vec<_>>()))
     }
 
+    /// Returns the member whose setting leads to the master.
+    fn member(&self) -> Option<&GroupMember<'_>> {
+        self.group.members.iter().find(|member| std::ptr::eq(member.pod, self.endpoint.pod))
+    }
+
+    /// Returns the name of the setting with the address for people.
+    fn field_name(&self) -> String {
+        let field = self.endpoint.field;
+        self.member().map_or_else(|| field.to_owned(), |member| setting_name(member, field))
+    }
+
     fn setting(&self) -> Evidence {
         let Endpoint { pod, field, host, .. } = self.endpoint;
-        let member = self.group.members.iter().find(|member| std::ptr::eq(member.pod, pod));
-        member.map_or_else(
+        self.member().map_or_else(
             || Evidence::new(pod.title(), field, host, None),
             |member| setting_evidence(member, field, host),
         )

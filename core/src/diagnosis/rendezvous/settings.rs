@@ -20,6 +20,10 @@ const SHARED: [(&str, bool); 9] = [
     ("PET_RDZV_ENDPOINT", false),
     ("PET_RDZV_ID", false),
 ];
+/// Fix for a Job, whose pods have one template and no operator.
+const JOB_FIX: &str = "\
+    set the same value for all pods: they have one template, so that the value depends on a variable such as JOB_COMPLETION_INDEX, or the \
+    pods are of different versions of it";
 /// Age of a pod from which its peers have been created too.
 const CREATION: SignedDuration = SignedDuration::from_mins(1);
 
@@ -43,7 +47,7 @@ pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>)
             }
         }
         if distinct.len() > 1 {
-            names.push(name);
+            names.push(common_name(&distinct, name));
             evidence.extend(distinct.iter().map(|(member, value)| setting_evidence(member, name, value)));
         }
     }
@@ -63,7 +67,8 @@ pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>)
         Evidence::new(service.title(), "spec.ports", &ports, None)
     });
     let waste = job.waste(&pods, None, context.now);
-    Some(diagnosis.with_evidence(evidence.into_iter().chain(ports)).with_waste(waste))
+    let diagnosis = diagnosis.with_evidence(evidence.into_iter().chain(ports)).with_waste(waste);
+    Some(if job.is_plain() { diagnosis.with_fix(JOB_FIX) } else { diagnosis })
 }
 
 /// Returns true if a host, or a host with a port, is the pod itself.
@@ -74,15 +79,26 @@ fn leads_to_itself(member: &GroupMember<'_>, value: &str, context: &Context<'_>)
     is_own || matches!(resolve(host, pod, context), Resolution::Loopback)
 }
 
+/// Returns the name of a setting for people: the flag of torchrun, if members set it by flags.
+fn common_name(members: &[(GroupMember<'_>, &str)], name: &str) -> String {
+    let names: Vec<String> = members.iter().map(|(member, _)| setting_name(member, name)).collect();
+    match names.split_first() {
+        Some((first, others)) if others.iter().all(|other| other == first) => first.clone(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Returns the name of a setting of a member for people: the flag of torchrun, if its command sets it.
+pub(super) fn setting_name(member: &GroupMember<'_>, name: &str) -> String {
+    // A variable of torchrun is its flag in upper case.
+    let flag = name.strip_prefix("PET_").filter(|_| member.container.rendezvous.has_flag(&[name]));
+    flag.map_or_else(|| name.to_owned(), |flag| format!("--{}", flag.to_ascii_lowercase().replace('_', "-")))
+}
+
 /// Returns evidence from a setting of a member.
 pub(super) fn setting_evidence(member: &GroupMember<'_>, name: &str, value: &str) -> Evidence {
     let GroupMember { pod, container } = member;
-    let field = if container.rendezvous.has_flag(&[name]) {
-        // A variable of torchrun is its flag in upper case.
-        let flag = name.strip_prefix("PET_").map(|flag| format!("--{}", flag.to_ascii_lowercase().replace('_', "-")));
-        format!("{} in the command of container {}", flag.as_deref().unwrap_or(name), container.name)
-    } else {
-        format!("{name} of container {}", container.name)
-    };
+    let place = if container.rendezvous.has_flag(&[name]) { "in the command of container" } else { "of container" };
+    let field = format!("{} {place} {}", setting_name(member, name), container.name);
     Evidence::new(pod.title(), field, value, pod.created)
 }

@@ -40,6 +40,8 @@ pub(in crate::diagnosis) struct TransportRecord {
     pub(in crate::diagnosis) disabled: Option<&'static str>,
     /// Variable of a main container that disables PyTorch's watchdog for NCCL.
     pub(in crate::diagnosis) unwatched: Option<&'static str>,
+    /// True if a main container sets the GID index.
+    pub(in crate::diagnosis) sets_gid_index: bool,
     /// True if a main container sets `NCCL_DEBUG`.
     pub(in crate::diagnosis) sets_debug: bool,
 }
@@ -64,6 +66,7 @@ impl TransportRecord {
             refused,
             disabled: main().find_map(disabling_variable),
             unwatched: main().find_map(unwatched),
+            sets_gid_index: is_set("NCCL_IB_GID_INDEX"),
             sets_debug: is_set("NCCL_DEBUG"),
         }
     }

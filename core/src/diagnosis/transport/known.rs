@@ -4,6 +4,11 @@ use super::job_logs::{JobLogs, PodLog, names};
 use crate::diagnosis::snapshot::log::{ContainerLog, Quote};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
 
+/// Fix for a wrong address of an adapter whose index no pod sets.
+const INTERFACE_FIX: &str = "\
+    on RoCE, attach the network of the adapter to the pods, such as that of the fabric profile: the address is that of an interface in the \
+    pod; no container sets NCCL_IB_GID_INDEX, but its image may";
+
 /// Adds a finding for each cause.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     for code in DiagnosisCode::ALL {
@@ -17,7 +22,10 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
         let pods: Vec<PodLog<'_>> = affected.iter().map(|(pod, _)| *pod).collect();
         let message = format!("{}: {}", names(&pods), code.text());
         let evidence = affected.iter().map(|(pod, quote)| pod.evidence(quote));
-        found.push(logs.diagnosis(*code, recovery, &message).with_evidence(evidence));
+        let diagnosis = logs.diagnosis(*code, recovery, &message).with_evidence(evidence);
+        let lacks_interface =
+            *code == DiagnosisCode::WrongGid && !affected.iter().any(|(rank, _)| rank.pod.transport.sets_gid_index);
+        found.push(if lacks_interface { diagnosis.with_fix(INTERFACE_FIX) } else { diagnosis });
     }
 }
 

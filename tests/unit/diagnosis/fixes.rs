@@ -1,0 +1,70 @@
+//! Fixes of special cases, each beside a case with the usual fix.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::objects::{ago, job_with, pytorchjob, with};
+use super::report;
+
+/// A pod that failed with `code`.
+fn failed(code: i64, status: Value) -> Value {
+    let ended = json!({"terminated": {"exitCode": code, "reason": "Error", "finishedAt": ago(600)}});
+    let statuses = json!([{"name": "pytorch", "restartCount": 0, "state": ended}]);
+    let patch =
+        json!({"spec": {"restartPolicy": "Never"}, "status": {"phase": "Failed", "containerStatuses": statuses}});
+    with(patch, json!({"status": status}))
+}
+
+fn ended_by(reason: &str, message: &str) -> Value {
+    failed(137, json!({"reason": reason, "message": message}))
+}
+
+/// A job whose workers have this restart policy.
+fn policy(policy: &str) -> Value {
+    with(pytorchjob(1), json!({"spec": {"pytorchReplicaSpecs": {"Worker": {"restartPolicy": policy}}}}))
+}
+
+const EXIT_CODE: &str =
+    "read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod only if its code";
+const USUAL: &str = "read the log of the rank: kubectl logs; then recreate the job";
+
+#[rstest]
+#[case::shutdown(
+    ended_by("Terminated", "Pod was terminated in response to imminent node shutdown."),
+    "OnFailure",
+    "read the message: for a node that is shut down"
+)]
+#[case::pressure(
+    ended_by("Evicted", "The node was low on resource: memory."),
+    "OnFailure",
+    "read the message: for a node that is shut down"
+)]
+#[case::own_limit(
+    ended_by("Evicted", "Usage of EmptyDir volume a exceeds the limit"),
+    "OnFailure",
+    "read status.reason in the evidence: correct the limit"
+)]
+#[case::deadline(
+    ended_by("DeadlineExceeded", "Pod was active on the node longer"),
+    "OnFailure",
+    "read status.reason in the evidence"
+)]
+#[case::own_code(failed(1, json!({})), "ExitCode", EXIT_CODE)]
+#[case::signal(failed(137, json!({})), "ExitCode", USUAL)]
+#[case::another_policy(failed(1, json!({})), "Never", USUAL)]
+fn failed_ranks(#[case] patch: Value, #[case] restarts: &str, #[case] fix: &str) {
+    let objects = [job_with(2, patch), vec![policy(restarts)]].concat();
+    let report = report(&objects);
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "RankFailed").unwrap();
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
+#[rstest]
+#[case::evicted("Evicted", "read the message: free the resource on the node")]
+#[case::devices("UnexpectedAdmissionError", "read the message; for devices, check the device plugin")]
+fn pods_that_a_node_does_not_admit(#[case] reason: &str, #[case] fix: &str) {
+    let status = json!({"phase": "Failed", "reason": reason, "message": "m", "containerStatuses": null});
+    let found = report(&job_with(2, json!({"status": status}))).diagnoses.remove(0);
+    assert_eq!(found.code.code(), "RejectedByNode");
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}

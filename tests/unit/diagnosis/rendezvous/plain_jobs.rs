@@ -1,0 +1,83 @@
+//! Process groups of a Job, for which no operator creates variables or a Service.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::super::objects::{START, rank, with};
+use super::super::{check, report};
+
+const HEALTHY: &str = "torchrun --nnodes=3 --node-rank=INDEX --master-addr=llama-0.llama --master-port=29500 t.py";
+
+/// Returns a pod of the Job that runs `command`, in which INDEX stands for its index.
+fn pod(index: usize, command: &str) -> Value {
+    let name = format!("llama-{index}-x");
+    let index = index.to_string();
+    let labels = json!({"batch.kubernetes.io/job-name": "llama", "batch.kubernetes.io/job-completion-index": index});
+    let mut pod = rank(0);
+    pod["metadata"]["labels"] = labels;
+    pod["metadata"]["name"] = name.as_str().into();
+    pod["metadata"]["uid"] = name.into();
+    pod["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "llama", "controller": true}]);
+    let command: Vec<String> = command.split(' ').map(|word| word.replace("INDEX", &index)).collect();
+    pod["spec"]["containers"][0]["command"] = json!(command);
+    with(pod, json!({"spec": {"hostname": format!("llama-{index}"), "subdomain": "llama", "restartPolicy": "Never"}}))
+}
+
+/// Returns the pods of a Job of three, its object and a Service.
+fn job(command: &str, service: &str) -> Vec<Value> {
+    let template = json!({"spec": {"containers": [super::super::objects::main_container()]}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"namespace": "team-a", "name": "llama", "creationTimestamp": START},
+        "spec": {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "template": template}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "team-a", "name": service},
+        "spec": {"clusterIP": "None", "selector": {"batch.kubernetes.io/job-name": "llama"}}});
+    (0..3).map(|index| pod(index, command)).chain([job, service]).collect()
+}
+
+#[rstest]
+#[case::same_rank(job(&HEALTHY.replace("INDEX", "0"), "llama"), "E RanksCollide no", "3 pods have --node-rank=0", "--node-rank=$(JOB_COMPLETION_INDEX)")]
+#[case::rank_too_large(job(&HEALTHY.replace("nnodes=3", "nnodes=2"), "llama"), "E RanksCollide no", "--node-rank=2 is not less than --nnodes", "below the number of nodes")]
+#[case::no_service(
+    job(HEALTHY, "other"),
+    "E MasterUnresolvable no",
+    "Service team-a/llama, which --master-addr names, does not exist",
+    "create a headless Service"
+)]
+#[case::differing(job(&HEALTHY.replace("29500", "2950INDEX"), "llama"), "E SettingsDiffer no", "the members of the process group have different values of --master-port", "they have one template")]
+fn nothing_sets_up_the_group(
+    #[case] objects: Vec<Value>,
+    #[case] expected: &str,
+    #[case] message: &str,
+    #[case] fix: &str,
+) {
+    check(&objects, &[expected]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.finding.message, message);
+    let text = found.finding.fix.unwrap();
+    assert!(text.contains(fix) && !text.contains("operator"), "{text}");
+}
+
+#[test]
+fn a_healthy_job_has_no_finding() {
+    check(&job(HEALTHY, "llama"), &[]);
+}
+
+/// An operator may own a Job that is not in the input.
+#[rstest]
+#[case::same_rank(job(&HEALTHY.replace("INDEX", "0"), "llama"), "E RanksCollide no")]
+#[case::no_service(job(HEALTHY, "other"), "E MasterUnresolvable unknown")]
+fn a_job_that_is_not_in_the_input_may_have_an_operator(#[case] mut objects: Vec<Value>, #[case] expected: &str) {
+    objects.remove(3);
+    check(&objects, &[expected]);
+    assert!(report(&objects).diagnoses[0].finding.fix.unwrap().contains("operator"));
+}
+
+/// The sizes, which are the same, come after all ranks.
+#[test]
+fn all_ranks_are_evidence() {
+    let found = report(&job(&HEALTHY.replace("INDEX", "0"), "llama")).diagnoses.remove(0);
+    let ranks = found.evidence.iter().filter(|evidence| evidence.field.starts_with("--node-rank"));
+    assert_eq!(ranks.count(), 3, "{found:?}");
+    assert!(found.evidence[2].field.starts_with("--node-rank"), "{found:?}");
+}
