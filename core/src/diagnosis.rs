@@ -87,7 +87,8 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     let mut of_cluster = Vec::new();
     kubernetes::check_cluster(&context, &mut of_cluster);
     rendezvous::check_cluster(&context, &mut of_cluster);
-    diagnoses.retain(|found| !consequence::is_gang_without_place(found, &of_cluster));
+    consequence::leave_out_gangs_without_place(&mut diagnoses, &of_cluster);
+    consequence::lower_deadlocked(&mut diagnoses, &of_cluster);
     diagnoses.extend(of_cluster.into_iter().filter(|found| {
         let mut selected = context.jobs.iter().filter(is_selected);
         let is_everything = selection.target.is_none() && selection.selects_namespace(&found.workload.namespace);

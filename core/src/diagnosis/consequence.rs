@@ -1,7 +1,9 @@
 //! Findings about a workload that another finding about it explains. They become warnings, so that the cause comes first, or are
 //! left out.
 
-use super::{Diagnosis, DiagnosisCode};
+use std::collections::HashSet;
+
+use super::{Diagnosis, DiagnosisCode, Recovery, WorkloadName};
 use crate::finding::Severity;
 
 /// Findings about containers that fail, for any reason.
@@ -35,8 +37,16 @@ const FATAL_LINES: [DiagnosisCode; 11] = [
 ];
 
 /// Findings about gangs that can never be placed.
-const NO_PLACE: [DiagnosisCode; 3] =
-    [DiagnosisCode::PodGroupMissing, DiagnosisCode::PodGroupTooLarge, DiagnosisCode::GangIncomplete];
+const NO_PLACE: [DiagnosisCode; 4] = [
+    DiagnosisCode::PodGroupMissing,
+    DiagnosisCode::PodGroupTooLarge,
+    DiagnosisCode::GangIncomplete,
+    DiagnosisCode::LauncherAwaitsGang,
+];
+/// Findings about pods without a node, whatever keeps them from one.
+const NOT_PLACED: [DiagnosisCode; 2] = [DiagnosisCode::PodsUnschedulable, DiagnosisCode::SchedulingNotAttempted];
+/// Fix for a partly scheduled job that waits for another one.
+const DEADLOCK_FIX: &str = "see GangsDeadlocked: delete one of the jobs, and schedule both as gangs";
 
 /// Lowers the severity of failures among the findings about one workload that others of them explain.
 pub(super) fn lower(found: &mut [Diagnosis]) {
@@ -66,8 +76,24 @@ fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
     }
 }
 
-/// Returns true if `found` reports that no node fits a gang which can never be placed, as `others` report: no node matters for it.
-pub(super) fn is_gang_without_place(found: &Diagnosis, others: &[Diagnosis]) -> bool {
-    found.code == DiagnosisCode::PodsUnschedulable
-        && others.iter().any(|other| NO_PLACE.contains(&other.code) && other.workload == found.workload)
+/// Leaves out the findings about gangs without a node which can never be placed, as others report: neither a node nor the scheduler
+/// matters for them.
+pub(super) fn leave_out_gangs_without_place(found: &mut Vec<Diagnosis>, of_cluster: &[Diagnosis]) {
+    let causes = found.iter().chain(of_cluster).filter(|cause| NO_PLACE.contains(&cause.code));
+    let workloads: HashSet<WorkloadName> = causes.map(|cause| cause.workload.clone()).collect();
+    found.retain(|found| !(NOT_PLACED.contains(&found.code) && workloads.contains(&found.workload)));
+}
+
+/// Lowers findings about partly scheduled jobs that wait for each other, as `of_cluster` reports: no capacity becomes free for them.
+pub(super) fn lower_deadlocked(found: &mut [Diagnosis], of_cluster: &[Diagnosis]) {
+    let deadlocks: Vec<&Diagnosis> =
+        of_cluster.iter().filter(|cause| cause.code == DiagnosisCode::GangsDeadlocked).collect();
+    let is_deadlocked = |found: &Diagnosis| deadlocks.iter().any(|cause| cause.concerns(&found.workload));
+    for found in found.iter_mut().filter(|found| found.code == DiagnosisCode::GangPartlyScheduled) {
+        if is_deadlocked(found) {
+            found.finding.severity = found.finding.severity.max(Severity::Warning);
+            found.finding.fix = Some(DEADLOCK_FIX);
+            found.recovery = Recovery::Deadlocked;
+        }
+    }
 }

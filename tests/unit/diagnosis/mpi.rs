@@ -172,7 +172,7 @@ fn gang(policy: &str, minimum: u64) -> Vec<Value> {
 const PENDING: &str = "W PodsUnschedulable unknown";
 
 #[rstest]
-#[case::with_the_launcher(gang("WaitForWorkersReady", 3), &["E LauncherAwaitsGang no", PENDING])]
+#[case::with_the_launcher(gang("WaitForWorkersReady", 3), &["E LauncherAwaitsGang no"])]
 #[case::workers_only(gang("WaitForWorkersReady", 2), &[PENDING])]
 #[case::at_startup(gang("AtStartup", 3), &[PENDING])]
 fn launchers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {

@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::Recovery;
 
-use super::objects::{ago, event, job_with, node, rank, rank_of, unscheduled, with};
+use super::objects::{START, ago, event, job_with, node, pytorchjob, rank, rank_of, unscheduled, with};
 use super::{check, report};
 
 #[rstest]
@@ -244,12 +244,75 @@ fn two_gangs(free: u64) -> Vec<Value> {
 }
 
 const PARTLY: &str = "E GangPartlyScheduled unknown";
+const DEADLOCKED: &[&str] = &["E GangsDeadlocked no", "W GangPartlyScheduled no", "W GangPartlyScheduled no"];
 
 #[rstest]
-#[case::no_free_node(two_gangs(0), &["E GangsDeadlocked no", PARTLY, PARTLY])]
-#[case::too_few(two_gangs(7), &["E GangsDeadlocked no", PARTLY, PARTLY])]
+#[case::no_free_node(two_gangs(0), DEADLOCKED)]
+#[case::too_few(two_gangs(7), DEADLOCKED)]
 #[case::enough_for_one(two_gangs(8), &[PARTLY, PARTLY])]
 fn two_gangs_wait_for_each_other(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+/// A third job waits for another resource, of which more may become free.
+#[test]
+fn a_job_outside_the_deadlock_may_get_its_node() {
+    let other = json!({"requests": {"amd.com/gpu": "8"}, "limits": {"amd.com/gpu": "8"}});
+    let mut third = [rank_of("bert", 0), with(rank_of("bert", 1), unscheduled(&ago(900)))];
+    for pod in &mut third {
+        pod["spec"]["containers"][0]["resources"] = other.clone();
+    }
+    let objects = [two_gangs(0), third.to_vec()].concat();
+    let report = report(&objects);
+    let of_third = report.diagnoses.iter().find(|found| found.workload.name == "bert").unwrap();
+    assert_eq!((of_third.code.code(), of_third.recovery), ("GangPartlyScheduled", Recovery::WaitsForCapacity));
+    let first = report
+        .diagnoses
+        .iter()
+        .find(|found| found.code.code() == "GangPartlyScheduled" && found.workload.name == "gpt");
+    assert!(first.unwrap().finding.fix.unwrap().starts_with("see GangsDeadlocked"), "{first:?}");
+}
+
+/// Returns a job of three pods in a `PodGroup` with this minimum, of which one has no node.
+fn partly_in_group(patch: Value, minimum: u64) -> Vec<Value> {
+    let mut pods = job_with(3, unscheduled(&ago(900)));
+    for pod in &mut pods {
+        *pod = with(pod.clone(), patch.clone());
+    }
+    pods.push(json!({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "team-a", "name": "llama", "creationTimestamp": START}, "spec": {"minMember": minimum}}));
+    pods
+}
+
+fn volcano_key() -> Value {
+    json!({"metadata": {"annotations": {"scheduling.k8s.io/group-name": "llama"}}})
+}
+
+#[rstest]
+#[case::a_part_may_start(
+    partly_in_group(volcano_key(), 1),
+    "raise the minimum in the evidence",
+    "1, of 3 pods that name it"
+)]
+#[case::almost_all(partly_in_group(volcano_key(), 2), "raise the minimum in the evidence", "2, of 3 pods that name it")]
+#[case::all(partly_in_group(volcano_key(), 3), "free the missing capacity: the pods are in a gang", "")]
+#[case::unknown_minimum(partly_in_group(volcano_key(), 1)[..3].to_vec(), "free the missing capacity: the pods are in a gang", "")]
+#[case::no_gang(partly_in_group(json!({}), 1), "schedule the pods as a gang", "")]
+fn the_fix_depends_on_the_gang(#[case] objects: Vec<Value>, #[case] fix: &str, #[case] minimum: &str) {
+    check(&objects, &[PARTLY]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    let first = &found.evidence[0];
+    let group = if first.object == "PodGroup team-a/llama" { &*first.value } else { "" };
+    assert_eq!(group, minimum, "{found:?}");
+}
+
+/// No scheduler matters for a gang that needs more pods than there are.
+#[rstest]
+#[case::too_large(3, &["E PodGroupTooLarge no"])]
+#[case::fits(2, &["W SchedulingNotAttempted unknown"])]
+fn a_gang_that_is_never_complete_waits_for_no_scheduler(#[case] minimum: u64, #[case] expected: &[&str]) {
+    let objects = in_group(json!({"spec": {"minMember": minimum}}), vec![pytorchjob(1)]);
     check(&objects, expected);
 }
 

@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::GangPartlyScheduled,
         severity: Severity::Error,
-        proof: "some pods of a training job have a node and others have had none for 5 minutes; not while the autoscaler adds nodes (event `TriggeredScaleUp` in the last 10 minutes), nor for elastic jobs with their minimum of nodes",
+        proof: "some pods of a training job have a node and others have had none for 5 minutes; with the minimum of their PodGroup if it is smaller than the number of pods that name it; not while the autoscaler adds nodes (event `TriggeredScaleUp` in the last 10 minutes), nor for elastic jobs with their minimum of nodes; a warning if GangsDeadlocked reports why",
         fix: "schedule the pods as a gang, so that all of them or none hold accelerators; free the missing capacity",
         link: "docs/diagnose.md#gangpartlyscheduled",
     },
@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::SchedulingNotAttempted,
         severity: Severity::Warning,
-        proof: "no pod of the job has a node (as for PodsUnschedulable), and for 5 minutes neither a condition `PodScheduled` nor an event `FailedScheduling`; with the phase of their PodGroup; not if it does not exist (PodGroupMissing), or reports that it cannot be scheduled (PodsUnschedulable)",
+        proof: "no pod of the job has a node (as for PodsUnschedulable), and for 5 minutes neither a condition `PodScheduled` nor an event `FailedScheduling`; with the phase of their PodGroup; not if it does not exist (PodGroupMissing), needs more pods than there are (PodGroupTooLarge, GangIncomplete, LauncherAwaitsGang), or reports that it cannot be scheduled (PodsUnschedulable)",
         fix: "check that the scheduler in spec.schedulerName runs under this name, and the status of the PodGroup and queue, for which Volcano and others wait before they look at pods",
         link: "docs/diagnose.md#schedulingnotattempted",
     },
@@ -203,7 +203,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::JobSuspended,
         severity: Severity::Warning,
-        proof: "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload; a note while the job waits for quota that may become free; not for CronJobs, of which it pauses the schedule, nor for workloads that have finished",
+        proof: "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload, and the admission checks that have not succeeded while it has quota; a note while the job waits for quota that may become free; not for CronJobs, of which it pauses the schedule, nor for workloads that have finished",
         fix: "with a queue, free quota or raise the priority, make a job smaller that exceeds the quota, correct a queue that cannot admit the job or is stopped, correct the cause of an eviction, or set spec.active of its Workload to true; without one, set suspend to false",
         link: "docs/diagnose.md#jobsuspended",
     },

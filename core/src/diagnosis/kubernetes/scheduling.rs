@@ -43,6 +43,14 @@ const REQUESTED: &str = "requested ";
 const QUEUE_LIMIT: &str = "queue limit is ";
 const QUEUE_LIMIT_FIX: &str = "\
     raise the limit of the queue in the message, or make the job smaller; free capacity does not help";
+/// Fix for a gang of which a part may start.
+const MINIMUM_FIX: &str = "\
+    raise the minimum in the evidence to the number of pods that start together, so that all of them or none hold accelerators; free the \
+    missing capacity";
+/// Fix for pods that are in a gang.
+const GANG_FIX: &str = "\
+    free the missing capacity: the pods are in a gang, whose scheduler places them together only at first, so that a pod which replaces \
+    another one waits alone; check that the minimum of the gang is the number of its pods";
 /// Scheduler of pods that name none.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
@@ -167,11 +175,29 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     };
     // Peers of a pod that replaces another one have worked before.
     let since = unscheduled.iter().filter_map(|pod| pod.created).min();
-    let (recovery, fix) = (cause.recovery(), cause.fix());
-    let diagnosis = Diagnosis::new(code, workload, recovery, &message)
-        .with_evidence(evidence.chain(events))
+    let minimum = if is_partial { small_minimum(job, context, unscheduled) } else { None };
+    let is_gang = is_partial && unscheduled.iter().any(|pod| pod.gang.is_some() || pod.declared_gang.is_some());
+    let fix = match &minimum {
+        _ if cause.fix().is_some() => cause.fix(),
+        Some(_) => Some(MINIMUM_FIX),
+        None => is_gang.then_some(GANG_FIX),
+    };
+    let diagnosis = Diagnosis::new(code, workload, cause.recovery(), &message)
+        .with_evidence(minimum.into_iter().chain(evidence).chain(events))
         .with_waste(job.waste(unscheduled, since, context.now));
     Some(if let Some(fix) = fix { diagnosis.with_fix(fix) } else { diagnosis })
+}
+
+/// Returns the minimum of a `PodGroup` of pods of a job, if fewer than all that name it may start.
+fn small_minimum(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> Option<Evidence> {
+    groups(unscheduled, context).into_iter().find_map(|group| {
+        let is_member =
+            |pod: &&PodRecord| pod.gang.as_ref().is_some_and(|key| key.api == group.api && key.name == group.name);
+        let members = job.active().filter(is_member).count() as u64;
+        let minimum = group.min_member.filter(|minimum| *minimum < members)?;
+        let value = format!("{minimum}, of {members} pods that name it");
+        Some(Evidence::new(group.title(), group.api.minimum_field(), &value, group.created))
+    })
 }
 
 /// Why pods have no node, by the messages of the scheduler.
