@@ -92,6 +92,8 @@ recoveries! {
     SchedulerAwaited => Unknown, "no scheduler has looked at the pods", "the scheduler may start, or admit their PodGroup";
     /// Its controller removes it.
     GateHeld => Unknown, "a scheduling gate holds pods", "the controller of the gate has to remove it";
+    /// Its controller decides.
+    AdmissionAwaited => Unknown, "Kueue has reserved quota for a job that it has not started", "Kueue starts it when its admission checks succeed and its pods have a topology";
     /// Circular wait.
     Deadlocked => No, "gangs wait for the accelerators of each other", "none releases its accelerators before it has all of them";
     /// The nodes do not exist.

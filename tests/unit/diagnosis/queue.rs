@@ -126,6 +126,49 @@ fn gates_of_kueue(#[case] objects: Vec<Value>, #[case] expected: &str, #[case] m
     assert_eq!(found.finding.message, format!("{start}{message}"));
 }
 
+/// Returns the Workload with quota and these admission checks.
+fn with_checks(status: &str, checks: Value) -> Value {
+    let workload = workload(true, json!([condition("QuotaReserved", status, "QuotaReserved", START)]));
+    with(workload, json!({"status": {"admissionChecks": checks}}))
+}
+
+fn admission_check(name: &str, state: &str) -> Value {
+    json!({"name": name, "state": state, "message": "waiting for ProvisioningRequest", "lastTransitionTime": START})
+}
+
+const RESERVED: &str = "Kueue has reserved quota for the job";
+
+#[rstest]
+#[case::pending(with_checks("True", json!([admission_check("prov", "Pending"), admission_check("other", "Ready")])), ", and the admission check prov has not succeeded", Some("Pending: waiting for ProvisioningRequest"))]
+#[case::several(with_checks("True", json!([admission_check("a", "Pending"), admission_check("b", "Retry")])), ", and the admission checks a, b have not succeeded", Some("Pending: waiting for ProvisioningRequest"))]
+#[case::ready(with_checks("True", json!([admission_check("prov", "Ready")])), "", None)]
+#[case::none(with_checks("True", json!([])), "", None)]
+#[case::malformed(with_checks("True", json!([{"name": "prov"}, 7])), "", None)]
+fn admission_checks_are_named(#[case] workload: Value, #[case] message: &str, #[case] value: Option<&str>) {
+    let objects = [suspended(true), workload];
+    check(&objects, &["W JobSuspended unknown"]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.finding.message, format!("{RESERVED}{message}"));
+    let first = found.evidence.iter().find(|evidence| evidence.field.starts_with("status.admissionChecks["));
+    assert_eq!(first.map(|evidence| &*evidence.value), value);
+    let fix = if value.is_some() {
+        "the job has quota: read the admission check"
+    } else {
+        "the job has quota: check the admission"
+    };
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    assert!(found.recovery.reason().starts_with("Kueue starts it"), "{found:?}");
+}
+
+/// Kueue checks a job that waits for quota only later.
+#[test]
+fn checks_of_a_job_without_quota_are_no_evidence() {
+    let found = report(&[suspended(true), with_checks("False", json!([admission_check("prov", "Pending")]))])
+        .diagnoses
+        .remove(0);
+    assert!(found.evidence.iter().all(|evidence| !evidence.field.contains("admissionChecks")), "{found:?}");
+}
+
 #[test]
 fn a_job_is_suspended() {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "team-a", "name": "a"}, "spec": {"suspend": true}});

@@ -3,12 +3,13 @@
 use jiff::SignedDuration;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older};
+use crate::diagnosis::job::{Job, is_older, verb};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::workload::QueueRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
+use crate::names::join_names;
 
 /// Time that a controller may need to create the pods of an admitted job.
 const CREATION: SignedDuration = SignedDuration::from_mins(10);
@@ -32,6 +33,9 @@ const EXCEEDS_QUOTA_FIX: &str = "\
 const RESERVED_FIX: &str = "\
     the job has quota: check the admission checks and the topology assignment in the status of its Workload, and the log of Kueue's \
     controller";
+const CHECK_FIX: &str = "\
+    the job has quota: read the admission check in the evidence, and check the object and the controller that decide it, such as the \
+    ProvisioningRequest of an autoscaler";
 const WAITING_FIX: &str = "free quota in the ClusterQueue, or raise the priority of the job";
 const SUSPENDED_FIX: &str = "set suspend to false, or ask who suspended the job";
 
@@ -105,8 +109,17 @@ pub(super) fn state(queued: Option<&QueueRecord>, name: Option<&str>) -> QueueSt
             QueueState { fix: Some(fix), ..state(recovery, message, Severity::Warning) }
         }
         Some(_) if reserved.is_some_and(ConditionRecord::is_true) => {
+            let checks = queued.map_or(&[][..], |queued| &queued.pending_checks[..]);
             let message = "Kueue has reserved quota for the job".to_owned();
-            QueueState { fix: Some(RESERVED_FIX), ..state(Recovery::GateHeld, message, Severity::Warning) }
+            let (message, fix) = match checks {
+                [] => (message, RESERVED_FIX),
+                checks => {
+                    let (noun, verb) = (verb(checks.len(), "check", "checks"), verb(checks.len(), "has", "have"));
+                    let names = join_names(checks.iter().map(|check| &check.name));
+                    (format!("{message}, and the admission {noun} {names} {verb} not succeeded"), CHECK_FIX)
+                }
+            };
+            QueueState { fix: Some(fix), ..state(Recovery::AdmissionAwaited, message, Severity::Warning) }
         }
         _ => {
             // The normal state of a job in a queue.
@@ -126,13 +139,18 @@ fn exceeds_quota(reserved: &ConditionRecord) -> bool {
     !reserved.is_true() && (is_reason || message.split(POD_SET).any(is_above))
 }
 
-/// Returns the conditions of a Workload that keep it from running.
+/// Returns the conditions and admission checks of a Workload that keep it from running.
 pub(super) fn evidence(queued: &QueueRecord) -> impl Iterator<Item = Evidence> {
     let reserved = queued.condition("QuotaReserved").filter(|condition| !condition.is_true());
-    evicted(queued).into_iter().chain(reserved).map(|condition| {
+    let conditions = evicted(queued).into_iter().chain(reserved).map(|condition| {
         let field = format!("status.conditions[{}]", condition.kind);
         Evidence::new(queued.title(), field, &condition.summary(), condition.since)
-    })
+    });
+    let has_quota = queued.condition("QuotaReserved").is_some_and(ConditionRecord::is_true);
+    let checks = queued.pending_checks.iter().filter(move |_| has_quota).map(|check| {
+        Evidence::new(queued.title(), format!("status.admissionChecks[{}]", check.name), &check.summary(), check.since)
+    });
+    conditions.chain(checks)
 }
 
 fn evicted(queued: &QueueRecord) -> Option<&ConditionRecord> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::condition::{ConditionRecord, conditions};
-use super::read::{name, time, truncate};
+use super::read::{items, name, text, time, truncate};
 use super::reference::{ObjectKey, Reference, controller};
 use crate::workload::{self, Manifest, RolePod, Runtimes};
 
@@ -47,6 +47,8 @@ const USUAL_MANAGERS: [&str; 6] = [
     "ray.io/kuberay-operator",
     "trainer.kubeflow.org/trainjob-controller",
 ];
+/// Maximum number of admission checks of a Workload: that of Kueue.
+const MAX_CHECKS: usize = 10;
 /// Maximum number of roles of a job.
 const MAX_ROLES: usize = 16;
 
@@ -121,6 +123,18 @@ pub(in crate::diagnosis) struct QueueRecord {
     /// False if the Workload was deactivated.
     pub(in crate::diagnosis) active: bool,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+    /// Admission checks that have not succeeded.
+    pub(in crate::diagnosis) pending_checks: Vec<AdmissionCheckRecord>,
+}
+
+/// An admission check of a Workload, which a controller of its own decides.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct AdmissionCheckRecord {
+    pub(in crate::diagnosis) name: Box<str>,
+    /// Its state: `Pending`, `Retry` or `Rejected`.
+    pub(in crate::diagnosis) state: Box<str>,
+    pub(in crate::diagnosis) message: Option<Box<str>>,
+    pub(in crate::diagnosis) since: Option<Timestamp>,
 }
 
 impl WorkloadRecord {
@@ -236,6 +250,10 @@ impl QueueRecord {
             queue: name(raw, "/spec/queueName"),
             active: raw.pointer("/spec/active").and_then(Value::as_bool) != Some(false),
             conditions: conditions(raw),
+            pending_checks: items(raw, "/status/admissionChecks", MAX_CHECKS)
+                .filter_map(AdmissionCheckRecord::read)
+                .filter(|check| &*check.state != "Ready")
+                .collect(),
         }
     }
 
@@ -252,5 +270,22 @@ impl QueueRecord {
 
     pub(in crate::diagnosis) fn condition(&self, kind: &str) -> Option<&ConditionRecord> {
         super::condition::find(&self.conditions, kind)
+    }
+}
+
+impl AdmissionCheckRecord {
+    fn read(raw: &Value) -> Option<Self> {
+        Some(Self {
+            name: name(raw, "/name")?,
+            state: name(raw, "/state")?,
+            message: text(raw, "/message"),
+            since: time(raw, "/lastTransitionTime"),
+        })
+    }
+
+    /// Returns state and message for people.
+    pub(in crate::diagnosis) fn summary(&self) -> String {
+        let Self { state, message, .. } = self;
+        message.as_ref().map_or_else(|| state.to_string(), |message| format!("{state}: {message}"))
     }
 }
