@@ -106,6 +106,40 @@ fn jobset_pod(role: &str, index: usize) -> Value {
     )
 }
 
+/// Returns the pods of an Indexed Job with these indexes, of `pods` pods, and its object.
+fn indexed_job(indexes: &[usize], pods: usize) -> Vec<Value> {
+    let of_job = |index: &usize| {
+        let labels = json!({"batch.kubernetes.io/job-name": "ij", "batch.kubernetes.io/job-completion-index": index.to_string(),
+            "training.kubeflow.org/job-name": null, "training.kubeflow.org/operator-name": null,
+            "training.kubeflow.org/replica-type": null, "training.kubeflow.org/replica-index": null});
+        let name = format!("ij-{index}-x");
+        with(
+            rank(0),
+            json!({"metadata": {"name": name, "uid": name, "labels": labels, "ownerReferences": null},
+            "spec": {"subdomain": "ij"}}),
+        )
+    };
+    let template = json!({"spec": {"containers": [super::objects::main_container()], "subdomain": "ij"}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "team-a", "name": "ij", "creationTimestamp": START},
+        "spec": {"completions": pods, "parallelism": pods, "completionMode": "Indexed", "template": template}});
+    indexes.iter().map(of_job).chain([job]).collect()
+}
+
+#[rstest]
+#[case::one(&[0, 1, 3], 4, Some("the pod with index 2 does not exist, so 3 other pods of the job wait"))]
+#[case::two(&[0, 2], 4, Some("the pods with the indexes 1, 3 do not exist, so 2 other pods of the job wait"))]
+#[case::many(&[0], 12, Some("the pods with the indexes 1, 2, 3, 4, 5, 6, 7, 8 and 3 more do not exist, so 1 other pod of the job waits"))]
+#[case::complete(&[0, 1, 2, 3], 4, None)]
+fn the_missing_indexes_of_a_job_are_named(
+    #[case] indexes: &[usize],
+    #[case] pods: usize,
+    #[case] message: Option<&str>,
+) {
+    let report = report(&indexed_job(indexes, pods));
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "RankMissing");
+    assert_eq!(found.map(|found| &*found.finding.message), message, "{report:?}");
+}
+
 #[test]
 fn roles_of_a_jobset_may_start_in_order() {
     let template = json!({"spec": {"parallelism": 2, "completions": 2, "completionMode": "Indexed",

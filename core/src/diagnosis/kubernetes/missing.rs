@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jiff::SignedDuration;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, LAUNCHER, is_older};
+use crate::diagnosis::job::{JOB, Job, LAUNCHER, is_older};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::ContainerRecord;
@@ -115,14 +115,21 @@ fn missing(
         return None;
     }
     let role = if is_sole { "the workload" } else { role };
-    let names = if unindexed.count() == 0 && !is_sole {
+    // In the only role of other kinds, several pods may have one index.
+    let names = if unindexed.count() == 0 && (!is_sole || job.kind == JOB) {
+        let (start, name) = match (is_sole, expected - existing) {
+            (false, _) => ("", format!("{role}-")),
+            (true, 1) => ("the pod with index ", String::new()),
+            (true, _) => ("the pods with the indexes ", String::new()),
+        };
         // The number of replicas may be any number.
         let absent = (0..*expected).filter(|index| !indexes.contains(index)).take(MAX_NAMES + 1);
-        let absent: Vec<String> = absent.map(|index| format!("{role}-{index}")).collect();
-        match absent.get(..MAX_NAMES).filter(|_| absent.len() > MAX_NAMES) {
+        let absent: Vec<String> = absent.map(|index| format!("{name}{index}")).collect();
+        let list = match absent.get(..MAX_NAMES).filter(|_| absent.len() > MAX_NAMES) {
             Some(first) => format!("{} and {} more", first.join(", "), expected - existing - MAX_NAMES as u64),
             None => absent.join(", "),
-        }
+        };
+        format!("{start}{list}")
     } else {
         format!("{} of {expected} pods of {role}", expected - existing)
     };
