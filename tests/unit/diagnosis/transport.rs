@@ -380,6 +380,11 @@ const GROUP: &str = "[E101 11:30:00.1 ProcessGroupNCCL.cpp:629] [PG ID 0 PG GUID
 #[case::other_group([watchdog("[rank0]:[PG ID 1 PG GUID 1 Rank 0] ", 7), watchdog("[rank1]:[PG ID 2 PG GUID 2 Rank 0] ", 6)],
     "ALLREDUCE timed out; every log contains a time-out, and they do not show which rank was late")]
 #[case::unknown_group([watchdog("[Rank 0] ", 7), watchdog("[Rank 0] ", 6)],
+    "ALLREDUCE timed out; every log contains a time-out, without its process group, so that the numbers do not prove which rank was \
+     late; the lowest: worker-0 (SeqNum 6): look there first")]
+#[case::unknown_group_and_the_same_number([watchdog("[Rank 0] ", 7), watchdog("[Rank 0] ", 7)],
+    "ALLREDUCE timed out; every log contains a time-out, and they do not show which rank was late")]
+#[case::one_known_group([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog("[Rank 0] ", 6)],
     "ALLREDUCE timed out; every log contains a time-out, and they do not show which rank was late")]
 #[case::other_operation([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog(&format!("[rank1]:{GROUP}1] "), 7).replace("ALLREDUCE", "ALLGATHER")],
     "ALLREDUCE timed out; rank 0 on master-0 (SeqNum 7) called ALLREDUCE, and rank 1 on worker-0 (SeqNum 7) called ALLGATHER: different code paths")]
@@ -392,6 +397,28 @@ const GROUP: &str = "[E101 11:30:00.1 ProcessGroupNCCL.cpp:629] [PG ID 0 PG GUID
 fn timeouts(#[case] logs: [String; 2], #[case] message: &str) {
     let logs = logs.map(|log| format!("{INFINIBAND}\n{log}"));
     check(&[&logs[0], &logs[1]], &[&format!("CollectiveTimeout {message}")]);
+}
+
+#[test]
+fn the_lowest_number_without_a_group_comes_first() {
+    let logs = [watchdog("[Rank 0] ", 10), watchdog("[Rank 1] ", 10), watchdog("[Rank 2] ", 8)];
+    let logs = logs.map(|log| format!("{INFINIBAND}\n{log}"));
+    let report = report(&pods(3, &json!({"rdma/ib": 8})), &[&logs[0], &logs[1], &logs[2]]);
+    let objects: Vec<&str> = report.diagnoses[0].evidence.iter().map(|evidence| &*evidence.object).collect();
+    assert_eq!(objects, ["Pod team-a/llama-worker-1", "Pod team-a/llama-master-0", "Pod team-a/llama-worker-0"]);
+}
+
+#[rstest]
+#[case::set(json!([{"name": "NCCL_IB_GID_INDEX", "value": "3"}]), "remove NCCL_IB_GID_INDEX")]
+#[case::not_set(json!([]), "on RoCE, attach the network of the adapter")]
+fn the_fix_for_an_address_names_what_the_pod_sets(#[case] env: Value, #[case] fix: &str) {
+    let mut pods = pods(2, &json!({"rdma/ib": 8}));
+    for pod in &mut pods {
+        pod["spec"]["containers"][0]["env"] = env.clone();
+    }
+    let log = format!("{WARNING} Call to ibv_modify_qp failed with error Invalid argument");
+    let found = report(&pods, &[&log, INFINIBAND]).diagnoses.remove(0);
+    assert!(found.code.code() == "WrongGid" && found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
 /// Lines of a process that aborts, as PyTorch 2.6 writes them: the group is in another one than the first, and the last one lacks the

@@ -22,6 +22,7 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
         logs.ranks().flat_map(|rank| rank.log.timeouts.iter().map(move |timeout| (rank, timeout))).collect();
     let Some((_, first)) = waited.first() else { return };
     let behind = behind(&waited);
+    let lowest = if behind.is_empty() { lowest(&waited) } else { Vec::new() };
     let mut without: Vec<PodLog<'_>> = logs.ranks().filter(|rank| rank.log.timeouts.is_empty()).collect();
     without.retain(|rank| waited.iter().all(|(other, _)| other.pod.name != rank.pod.name));
     let ranks = logs.job.not_replaced(PodRecord::is_rank).into_iter();
@@ -34,18 +35,22 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     } else if behind.is_empty() {
         match without.len() {
             0 if !unread.is_empty() => format!("no log of {} was read: look there first", pod_names(&unread)),
+            0 if !lowest.is_empty() => format!(
+                "every log contains a time-out, without its process group, so that the numbers do not prove which rank was late; the \
+                 lowest: {}: look there first",
+                describe_all(&lowest)
+            ),
             0 => "every log contains a time-out, and they do not show which rank was late".to_owned(),
             _ => format!("no time-out in the log of {}: look there first", names(&without)),
         }
     } else {
-        let shown: Vec<String> =
-            behind.iter().take(MAX_RANKS).map(|(rank, timeout)| describe(*rank, timeout)).collect();
-        format!("behind the others: {}", shown.join(", "))
+        format!("behind the others: {}", describe_all(&behind))
     };
     let operation = if first.operation.is_empty() { "a collective operation" } else { &first.operation };
     let message = format!("{operation} timed out; {subject}");
     // The ranks that are behind are the best evidence.
-    let is_behind = |timeout: &TimeoutRecord| behind.iter().any(|(_, other)| std::ptr::eq(*other, timeout));
+    let suspects = if behind.is_empty() { &lowest } else { &behind };
+    let is_behind = |timeout: &TimeoutRecord| suspects.iter().any(|(_, other)| std::ptr::eq(*other, timeout));
     let (late, others): (Vec<_>, Vec<_>) = waited.iter().partition(|(_, timeout)| is_behind(timeout));
     let evidence = late.into_iter().chain(others).map(|(rank, timeout)| rank.evidence(&timeout.quote));
     // Only PyTorch's watchdog for NCCL names operations.
@@ -70,6 +75,18 @@ fn behind<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Vec<(PodLog<'a>, &'
     waited.iter().copied().filter(|(_, timeout)| is_behind(timeout)).collect()
 }
 
+/// Returns the ranks with the lowest number, if no line names its process group and others have higher numbers. The operations may be
+/// those of different groups.
+fn lowest<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Vec<(PodLog<'a>, &'a TimeoutRecord)> {
+    let mut numbers = waited.iter().map(|(_, timeout)| timeout.sequence);
+    let lowest = numbers.clone().min();
+    let is_named = waited.iter().any(|(_, timeout)| timeout.group.is_some());
+    if is_named || numbers.all(|number| Some(number) == lowest) {
+        return Vec::new();
+    }
+    waited.iter().copied().filter(|(_, timeout)| Some(timeout.sequence) == lowest).collect()
+}
+
 /// Returns two ranks that wait in different operations of the same number in one process group.
 fn differing<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Option<[(PodLog<'a>, &'a TimeoutRecord); 2]> {
     let mut calls: BTreeMap<(&str, u64), (PodLog<'a>, &'a TimeoutRecord)> = BTreeMap::new();
@@ -77,6 +94,12 @@ fn differing<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Option<[(PodLog<
         let first = *calls.entry((timeout.group.as_deref()?, timeout.sequence)).or_insert((*rank, *timeout));
         (first.1.operation != timeout.operation).then_some([first, (*rank, *timeout)])
     })
+}
+
+/// Returns the first ranks with their pods and operations.
+fn describe_all(timeouts: &[(PodLog<'_>, &TimeoutRecord)]) -> String {
+    let shown = timeouts.iter().take(MAX_RANKS).map(|(rank, timeout)| describe(*rank, timeout));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the rank, its pod, and the number of its operation.
