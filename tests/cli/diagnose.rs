@@ -413,7 +413,11 @@ const LOST: &str =
 
 #[rstest]
 #[case::pod_and_container("llama-worker-0_pytorch.log", 1, "")]
-#[case::unknown_pod("worker1.log", 0, "warning: DIR/worker1.log: not checked: the input contains no pod worker1")]
+#[case::unknown_pod(
+    "worker1.log",
+    0,
+    "warning: DIR/worker1.log: not checked: the input contains no pod worker1; name it NAMESPACE_POD_CONTAINER.log, or write the logs of several pods with kubectl logs --prefix"
+)]
 #[case::misspelled(
     "llama-workr-0.log",
     0,
@@ -466,11 +470,58 @@ fn files_that_are_no_dump_are_explained(#[case] name: &str, #[case] text: &str, 
     assert_exit(&run, 2, &[], stderr);
 }
 
+#[rstest]
+#[case::log("[2026] NCCL: [x", "stdin: document 1, line 1: ", true)]
+#[case::table("NAME   READY\na-0    1/1\n", "write the dump with -o yaml or -o json of kubectl get", false)]
+#[case::later_line(
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  a: [\n",
+    "stdin: document 1, line ",
+    false
+)]
+fn standard_input_is_no_log(#[case] text: &str, #[case] stderr: &str, #[case] is_log: bool) {
+    let run = trainmesh(&["diagnose", "-f", "-"], text);
+    assert_exit(&run, 2, &[], stderr);
+    assert_eq!(run.stderr.contains("a log is read only from a file that is named *.log"), is_log, "{run:#?}");
+}
+
+/// The scheduler reports the same about each pod.
+#[test]
+fn equal_evidence_is_printed_once() {
+    let waiting = |name: &str| {
+        let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/4 nodes are available",
+            "lastTransitionTime": "2026-01-01T11:00:00Z"});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "team-a", "name": name, "uid": name,
+            "creationTimestamp": "2026-01-01T11:00:00Z", "labels": {"training.kubeflow.org/job-name": "llama",
+            "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/replica-type": "worker",
+            "training.kubeflow.org/replica-index": name.rsplit('-').next()}},
+            "spec": {"containers": [{"name": "pytorch"}]}, "status": {"phase": "Pending", "conditions": [condition]}})
+    };
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [waiting("w-0"), waiting("w-1"), waiting("w-2")]});
+    let run = trainmesh(&["diagnose", "-f", "-", "--now", "2026-01-01T12:00:00Z"], &list.to_string());
+    assert_exit(
+        &run,
+        1,
+        &[
+            "- Pod team-a/w-0: status.conditions[PodScheduled]: Unschedulable: 0/4 nodes are available (60m ago)\n",
+            "- the same in Pod team-a/w-1, Pod team-a/w-2\n",
+        ],
+        "",
+    );
+    let run = trainmesh(&["diagnose", "-f", "-", "-o", "json", "--now", "2026-01-01T12:00:00Z"], &list.to_string());
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["findings"][0]["evidence"].as_array().map(Vec::len), Some(3));
+}
+
 /// A healthy dump beside files that are not read is no complete result.
 #[rstest]
 #[case::compressed_dump("b.yaml.gz", "note: DIR: skipped 1 compressed dump (.gz): decompress with gunzip")]
 #[case::compressed_json("b.json.gz", "note: DIR: skipped 1 compressed dump (.gz): decompress with gunzip")]
 #[case::another_archive("b.tar.gz", "")]
+#[case::log_of_another_name(
+    "llama-worker-0.txt",
+    "note: DIR: skipped 1 other file (llama-worker-0.txt): a log has to be named *.log"
+)]
+#[case::hidden_file(".DS_Store", "")]
 #[case::subdirectory("sub/b.yml", "note: DIR: skipped 1 subdirectory: add it with -f")]
 #[case::hidden_directory(".git/b.yml", "")]
 fn files_that_are_not_read_are_noted(#[case] name: &str, #[case] stderr: &str) {

@@ -15,8 +15,8 @@ const LOG: &str = "log";
 /// Extension of compressed files, which are not read.
 const COMPRESSED: &str = "gz";
 
-/// Returns the logs in a directory, in the order of their names. Notes count the compressed files and subdirectories, which are not
-/// read.
+/// Returns the logs in a directory, in the order of their names. Notes count the compressed files, files of other names and
+/// subdirectories, which are not read.
 pub(super) fn logs_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let step = || format!("cannot read `{}`", directory.display());
     let entries = fs::read_dir(directory).with_context(step)?;
@@ -36,6 +36,13 @@ pub(super) fn logs_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let subdirectories = directories.iter().filter(|path| !is_hidden(path)).count();
     note(directory, count(&is_log), "compressed log", "(.log.gz): decompress with gunzip");
     note(directory, count(&has_extension), "compressed dump", "(.gz): decompress with gunzip");
+    let is_other = |path: &&PathBuf| uncompressed(path).is_none() && !has_extension(path) && !is_hidden(path);
+    let mut unknown: Vec<&PathBuf> = others.iter().filter(is_other).collect();
+    unknown.sort();
+    if let Some(name) = unknown.first().and_then(|path| path.file_name()) {
+        let first = format!("({}): a log has to be named *.log", name.display());
+        note(directory, unknown.len(), "other file", &first);
+    }
     let (noun, hint) = if subdirectories == 1 { ("subdirectory", "add it") } else { ("subdirectories", "add each") };
     if subdirectories > 0 {
         let what = format_args!("{}: skipped {subdirectories} {noun}: {hint} with -f", directory.display());

@@ -23,14 +23,24 @@ const DEFAULT_NAMESPACE: &str = "default";
 const NO_OBJECT: &str = "found a string";
 /// End of the error about an alias whose anchor is in another item of a list, as after a conversion by a YAML library.
 const UNKNOWN_ANCHOR: &str = "found unknown anchor";
+/// Source of errors about standard input.
+const STDIN_SOURCE: &str = "stdin";
 /// Path of standard input.
 const STDIN: &str = "-";
 /// Time after the newest time in a dump within which it is probably written, if something happens in the cluster.
 const QUIET: SignedDuration = SignedDuration::from_mins(1);
+/// Start of errors about the items of a list, which no log has.
+const ITEM: &str = "items[";
+/// Last line in which a log on standard input is no YAML: its lines contain colons, brackets and percent signs.
+const MAX_LOG_LINE: u64 = 3;
 /// Bytes at the start of a log that have to be text.
 const MAX_HEAD: usize = 1024;
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 * 1024;
+
+/// How to write the log of a pod, or of several.
+const NAMES_HINT: &str =
+    "; name it NAMESPACE_POD_CONTAINER.log, or write the logs of several pods with kubectl logs --prefix";
 
 /// A dump that was read.
 pub(in crate::cli) struct Dump {
@@ -205,7 +215,12 @@ fn hint(error: &DocumentError) -> Option<&'static str> {
     if error.message.ends_with(UNKNOWN_ANCHOR) {
         return Some("the items of a list share no anchors, which kubectl does not write: convert the dump to JSON");
     }
-    error.message.ends_with(NO_OBJECT).then_some("write the dump with -o yaml or -o json of kubectl get")
+    if error.message.ends_with(NO_OBJECT) {
+        return Some("write the dump with -o yaml or -o json of kubectl get");
+    }
+    let is_start = error.document == 0 && error.line.is_some_and(|line| line <= MAX_LOG_LINE);
+    let is_log = &*error.source == STDIN_SOURCE && is_start && !error.message.starts_with(ITEM);
+    is_log.then_some("a log is read only from a file that is named *.log")
 }
 
 /// Prints which logs belong to no container of the dump, one line for each file, and returns true if one does. `counts` are
@@ -221,10 +236,13 @@ fn assign_logs(snapshot: &mut ClusterSnapshot, paths: &[PathBuf], counts: &[usiz
         let of_file;
         (of_file, rest) = rest.split_at(rest.partition_point(|log| log.index < end));
         has_assigned |= of_file.len() < *count;
-        let Some(UnassignedLog { reason, .. }) = of_file.first() else { continue };
+        let Some(UnassignedLog { reason, name, .. }) = of_file.first() else { continue };
         let path = path.display();
         if *count == 1 {
-            print_warning(stderr, format_args!("{path}: not checked: {reason}"));
+            // Other programs than kubectl write other prefixes.
+            let is_unnamed = name.namespace.is_none() && name.container.is_none();
+            let hint = if is_unnamed { NAMES_HINT } else { "" };
+            print_warning(stderr, format_args!("{path}: not checked: {reason}{hint}"));
         } else {
             let lost = of_file.len();
             print_warning(stderr, format_args!("{path}: {lost} of {count} logs not checked: {reason}"));

@@ -104,9 +104,15 @@ fn print_rows(out: &mut impl Write, diagnoses: &[&Diagnosis], now: Timestamp, la
 
 fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout: Layout) -> anyhow::Result<()> {
     detail(out, "", &found.finding.message, layout)?;
-    for Evidence { object, field, value, time } in &found.evidence {
+    // The scheduler, for example, reports the same about each pod of a job.
+    for same in found.evidence.chunk_by(|left, right| (&left.field, &left.value) == (&right.field, &right.value)) {
+        let Some((Evidence { object, field, value, time }, others)) = same.split_first() else { continue };
         let age = time.map(|time| format!(" ({} ago)", format_age(now.duration_since(time)))).unwrap_or_default();
         detail(out, "", &format!("- {object}: {field}: {value}{age}"), layout)?;
+        if !others.is_empty() {
+            let objects: Vec<&str> = others.iter().map(|evidence| &*evidence.object).collect();
+            detail(out, "", &format!("- the same in {}", objects.join(", ")), layout)?;
+        }
     }
     if found.more_evidence > 0 {
         detail(out, "", &format!("- and {} more of this kind", found.more_evidence), layout)?;
