@@ -1,5 +1,6 @@
 //! The tables and the plot.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use crate::cli::table::format_table;
@@ -35,20 +36,28 @@ pub(super) fn print(out: &mut impl Write, model: &Model, step_time: Option<f64>,
         }
     }
     let optimum = model.optimal_interval();
-    let waste = model.waste(optimum);
-    let text = format!(
-        "Write a checkpoint after every {} of computing. Checkpoints, repeated work and restarts then take {} of the time.",
-        format_duration(optimum),
-        format_percent(waste)
-    );
+    // A checkpoint can be written only between two steps.
+    let long_step = step_time.filter(|step| *step > optimum);
+    let interval = long_step.unwrap_or(optimum);
+    let waste = model.waste(interval);
+    let advice_text = match long_step {
+        Some(step) => format!(
+            "Write a checkpoint after every step, because a step takes {}, longer than the best interval.",
+            format_duration(step)
+        ),
+        None => format!("Write a checkpoint after every {} of computing.", format_duration(optimum)),
+    };
+    let waste_text = format_percent(waste);
+    let text = format!("{advice_text} Checkpoints, repeated work and restarts then take {waste_text} of the time.");
     let advice = match waste > HIGH_WASTE {
         false => "",
         // Restarts take more time than checkpoints and repeated work together.
-        true if model.without_restart_time().waste(optimum) < waste / 2.0 => RESTART_ADVICE,
+        true if model.without_restart_time().waste(interval) < waste / 2.0 => RESTART_ADVICE,
         true => HIGH_WASTE_ADVICE,
     };
     writeln!(out, "\n{}", layout.wrap(&(text + advice), 0, 0))?;
-    writeln!(out, "\nWaste of this interval if the MTBF is wrong:\n")?;
+    let which = if long_step.is_some() { "the best" } else { "this" };
+    writeln!(out, "\nWaste of {which} interval if the MTBF is wrong:\n")?;
     write!(out, "{}", wrong_mtbf(model))?;
     writeln!(out, "\nWaste of other intervals:\n")?;
     plot(out, model, layout)?;
@@ -107,18 +116,23 @@ fn format_percent(part: f64) -> String {
     format!("{:.2} %", part * 100.0)
 }
 
-/// Formats seconds: with a fraction below a minute, and to the hour above a day.
+/// Formats seconds: with a fraction below a minute, to the minute above a day, and to the hour above ten days.
 fn format_duration(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "durations are bounded and positive")]
     let whole = seconds.round() as u64;
-    let pair = |large: u64, unit: &str, small: u64, part: &str| {
-        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{part}") }
+    let precision = match whole {
+        0..60 => return format!("{}s", (seconds * 1000.0).round() / 1000.0),
+        60..86_400 => 1,
+        86_400..864_000 => 60,
+        _ => 3600,
     };
-    let seconds_part = |small: u64| if small == 0 { String::new() } else { format!("{small}s") };
-    match whole {
-        0..60 => format!("{}s", (seconds * 1000.0).round() / 1000.0),
-        60..3600 => pair(whole / 60, "m", whole % 60, "s"),
-        3600..86_400 => pair(whole / 3600, "h", whole % 3600 / 60, "m") + &seconds_part(whole % 60),
-        _ => pair(whole / 86_400, "d", whole % 86_400 / 3600, "h"),
+    let mut rest = (whole + precision / 2) / precision * precision;
+    let mut text = String::new();
+    for (unit, name) in [(86_400, "d"), (3600, "h"), (60, "m"), (1, "s")] {
+        if rest >= unit {
+            let _ = write!(text, "{}{name}", rest / unit);
+            rest %= unit;
+        }
     }
+    text
 }
