@@ -24,6 +24,9 @@ pub(super) struct Roles<'a> {
     /// Why `trainmesh.dev/payload-containers` is invalid: names that are not application containers, or an exceeded
     /// limit.
     pub(super) unknown_main: Option<String>,
+    /// Containers that are neither awaited nor terminated: `trainmesh.dev/payload-containers` leaves them out, and the catalog has no
+    /// entry for them.
+    pub(super) left_out: Vec<&'a ContainerFacts>,
     /// Sidecars that cannot be terminated.
     pub(super) blocked: Vec<BlockedSidecar>,
     /// Findings about these sidecars, and about an invalid `trainmesh.dev/helper-containers`.
@@ -68,6 +71,7 @@ impl<'a> Roles<'a> {
             proxy,
             sidecars: Vec::new(),
             main: Vec::new(),
+            left_out: Vec::new(),
             unknown_main: None,
             blocked: Vec::new(),
             findings: Vec::new(),
@@ -84,7 +88,7 @@ impl<'a> Roles<'a> {
                     Some(reason) => roles.block(container, reason),
                 },
                 (_, Some(entry), None) => roles.block(container, BlockedReason::Other(catalog.missing(entry))),
-                (Some(false), None, None) => {}
+                (Some(false), None, None) => roles.left_out.push(container),
             }
         }
         sidecars.sort_by_key(|(position, _, _)| *position);

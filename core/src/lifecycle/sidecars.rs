@@ -14,6 +14,8 @@ use crate::pod::{ContainerKind, Pod};
 pub enum PodSidecars {
     /// The pod has no sidecars, neither by annotation nor by a container name of the catalog.
     None,
+    /// The pod has no sidecars, but containers that are neither awaited nor terminated, by name.
+    LeftOut(Vec<Box<str>>),
     /// `trainmesh.dev/payload-containers` is invalid, so that nothing is terminated; contains the reason.
     MainUnknown(String),
     /// The pod has sidecars, but a main container never completes, or the pod has no main container.
@@ -25,6 +27,8 @@ pub enum PodSidecars {
         /// Sidecars whose command the chart's exec policy permits only in `execPolicy.extraContainers`: those with another name
         /// than an entry with this command.
         renamed: Vec<Box<str>>,
+        /// Containers that are neither awaited nor terminated.
+        left_out: Vec<Box<str>>,
     },
 }
 
@@ -90,10 +94,11 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     if let Some(unknown) = roles.unknown_main {
         return PodSidecars::MainUnknown(unknown);
     }
-    if roles.sidecars.is_empty() && roles.blocked.is_empty() {
-        return PodSidecars::None;
-    }
+    let left_out: Vec<Box<str>> = roles.left_out.iter().map(|container| container.name.clone()).collect();
     let completes = !roles.main.is_empty() && roles.main.iter().all(|container| container.can_complete());
+    if roles.sidecars.is_empty() && roles.blocked.is_empty() {
+        return if completes && !left_out.is_empty() { PodSidecars::LeftOut(left_out) } else { PodSidecars::None };
+    }
     if !completes {
         return PodSidecars::MainNeverCompletes;
     }
@@ -102,5 +107,5 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
         entry.attempt.method == Method::SidecarExec && named != Some(&entry.attempt.action)
     };
     let renamed = roles.sidecars.iter().filter(is_renamed).map(|(container, _)| container.name.clone()).collect();
-    PodSidecars::Terminable { blocked: roles.blocked, renamed }
+    PodSidecars::Terminable { blocked: roles.blocked, renamed, left_out }
 }

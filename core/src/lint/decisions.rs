@@ -10,7 +10,7 @@ use crate::finding::Severity;
 use crate::json;
 use crate::keys;
 use crate::pod::{Container, ContainerKind, Injection};
-use crate::rule::{Reason, RuleOutcome, Verdict};
+use crate::rule::{Reason, RuleId, RuleOutcome, Verdict};
 use crate::scope;
 
 /// Field for refusals that concern the pod as a whole.
@@ -38,6 +38,9 @@ const DAEMON_IMAGE: &str = "tcpgpudmarxd";
 const KILL: &str = "kill";
 /// How to fix a daemon that is a regular container.
 const FIX_FOR_DAEMONS: &str = "move it to initContainers, with restartPolicy: Always: Kubernetes then terminates it";
+/// How to fix a container that is neither awaited nor terminated.
+const FIX_LEFT_OUT: &str = "list it in trainmesh.dev/payload-containers, so that it is awaited, or name an entry of the catalog by \
+                            trainmesh.dev/helper-containers, so that it is terminated; nothing, if it exits by itself";
 /// Endpoint of the proxy that terminates it.
 const QUIT: &str = "quitquitquit";
 
@@ -105,18 +108,36 @@ pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut Findin
             Some(fix) => findings.push_with_fix(Severity::Warning, field, message, fix),
         }
     }
-    report_daemons(context, findings);
+    if awaits_all_containers(context) {
+        report_left_out(context, findings);
+        report_daemons(context, findings);
+    }
 }
 
-/// Reports daemons of a plugin that run as regular containers, that nothing in the pod terminates, and that the controller takes for main
-/// containers: the pod does not declare them as sidecars, and no sidecar of the catalog is terminated.
-fn report_daemons(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    let LintInput { pod, member, rules, .. } = *context.input;
-    let is_managed = rules.iter().any(|rule| rule.reason == Reason::HelpersManaged);
+/// Returns true if the pod completes only when all of its containers have exited, and no command in it terminates one of them.
+fn awaits_all_containers(context: &CheckContext<'_>) -> bool {
+    let LintInput { pod, member, .. } = *context.input;
     let is_deleted =
         member.is_some_and(|member| member.kind.group == RAY || (member.kind.group, member.kind.kind) == MPI);
     let terminates = || pod.containers().any(|container| container.command_line().any(|text| text.contains(KILL)));
-    if !may_complete(context) || is_managed || is_deleted || terminates() {
+    may_complete(context) && !is_deleted && !terminates()
+}
+
+/// Reports containers that the user excludes from the main containers, and that the controller does not terminate either.
+fn report_left_out(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let is_left_out =
+        |rule: &&RuleOutcome| rule.rule == RuleId::TerminationManaged && rule.reason != Reason::SidecarNotTerminated;
+    for note in context.input.rules.iter().filter(is_left_out).flat_map(|rule| &rule.notes) {
+        let message = format!("the pod completes only if this container exits: {}", note.text);
+        findings.push_with_fix(Severity::Info, note.field.as_deref().unwrap_or(CONTAINERS), message, FIX_LEFT_OUT);
+    }
+}
+
+/// Reports daemons of a plugin that run as regular containers, and that the controller takes for main containers: the pod does not declare
+/// them as sidecars, and no sidecar of the catalog is terminated.
+fn report_daemons(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, rules, .. } = *context.input;
+    if rules.iter().any(|rule| rule.reason == Reason::HelpersManaged) {
         return;
     }
     let is_daemon = |container: &Container<'_>| {

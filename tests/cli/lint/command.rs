@@ -277,3 +277,28 @@ fn preview_json_has_findings_only_if_there_are_any() {
     let clean = json(&["preview", "-f", "-", "-o", "json"], &manifest_with(""));
     assert!(clean["results"][0].get("lint").is_none());
 }
+
+const LEFT_OUT: &str = "the pod completes only if this container exits: logs is neither awaited nor terminated: \
+    trainmesh.dev/payload-containers leaves it out";
+
+/// FP050 of a container that neither the annotation nor the catalog names.
+#[rstest]
+#[case::left_out("", "{name: logs, image: i}", true)]
+#[case::listed(",logs", "{name: logs, image: i}", false)]
+#[case::of_the_catalog("", "{name: fluent-bit, image: i}", false)]
+#[case::terminated_by_the_pod("", "{name: logs, image: i, command: [sh, -c, 'while kill -0 $MAIN; do sleep 1; done']}", false)]
+fn containers_that_are_left_out(#[case] listed: &str, #[case] container: &str, #[case] is_reported: bool) {
+    let job = format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: tr}}\nspec:\n  template:\n    metadata: {{annotations: \
+         {{trainmesh.dev/payload-containers: 'train{listed}'}}}}\n    spec:\n      restartPolicy: Never\n      containers: \
+         [{{name: train, image: i}}, {container}]\n"
+    );
+    let value = json(&["lint", "-f", "-", "-o", "json"], &job);
+    let findings = value["results"][0]["lint"].as_array().cloned().unwrap_or_default();
+    let found = findings.iter().find(|finding| finding["id"] == "FP050");
+    assert_eq!(found.is_some(), is_reported, "{value}");
+    if let Some(found) = found {
+        assert_eq!((&found["severity"], &found["field"]), (&"I".into(), &"/spec/containers/1".into()), "{found}");
+        assert_eq!(found["message"], LEFT_OUT);
+    }
+}

@@ -140,6 +140,26 @@ fn notes_have_a_fix_unless_a_setting_permits_the_termination() {
     assert_eq!(notes, [("vault-agent", false), ("log", true)]);
 }
 
+/// The container is awaited by nobody: no warning at the creation of the pod, because it may exit by itself.
+#[rstest]
+#[case::left_out(pod(with_main_containers("train"), &["train", "logs"]), "skipped NoHelpers", &["logs"])]
+#[case::beside_a_sidecar(pod(with_main_containers("train"), &["train", "logs", "daprd"]), APPLIED, &["logs"])]
+#[case::listed(pod(with_main_containers("train,logs"), &["train", "logs"]), "skipped NoHelpers", &[])]
+#[case::terminated(pod(with_main_containers("train"), &["train", "daprd"]), APPLIED, &[])]
+#[case::no_annotation(pod(json!({}), &["train", "logs"]), "skipped NoHelpers", &[])]
+#[case::proxy(pod(with_main_containers("train"), &["train", "istio-proxy"]), "skipped NoHelpers", &[])]
+#[case::always(with(pod(with_main_containers("train"), &["train", "logs"]), "/spec", "restartPolicy", json!("Always")), "skipped NoHelpers", &[])]
+fn containers_that_are_left_out_are_noted(#[case] pod: Value, #[case] outcome: &str, #[case] names: &[&str]) {
+    let labels = if outcome == APPLIED { managed() } else { json!({}) };
+    check(&without_mesh(), &pod, RuleId::TerminationManaged, outcome, labels, &[]);
+    let run = without_mesh().run(&pod);
+    let rule = run.rules.iter().find(|rule| rule.rule == RuleId::TerminationManaged).unwrap();
+    let texts: Vec<String> = rule.notes.iter().map(|note| note.text.clone()).collect();
+    let text =
+        |name| format!("{name} is neither awaited nor terminated: trainmesh.dev/payload-containers leaves it out");
+    assert_eq!(texts, names.iter().map(text).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_sidecar_that_the_kubelet_restarts_causes_a_warning() {
     let mut pod = pod(json!({}), &["train", "daprd"]);

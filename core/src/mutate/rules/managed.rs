@@ -27,11 +27,21 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     if !settings.enabled {
         return RuleDecision::skipped(Reason::TerminationOff);
     }
-    let (blocked, renamed) = match pod_sidecars(context.pod, settings) {
+    let pointer =
+        |name: &str| context.pod.containers().find(|container| container.name() == name).map(Container::pointer);
+    let left_out_note = |name: &str| Note {
+        text: format!("{name} is neither awaited nor terminated: {} leaves it out", keys::PAYLOAD_CONTAINERS),
+        field: pointer(name),
+        fix: None,
+    };
+    let (blocked, renamed, left_out) = match pod_sidecars(context.pod, settings) {
         PodSidecars::None => return RuleDecision::skipped(Reason::NoHelpers),
+        PodSidecars::LeftOut(names) => {
+            return RuleDecision::skipped(Reason::NoHelpers).with_notes(names.iter().map(|name| left_out_note(name)));
+        }
         PodSidecars::MainUnknown(names) => return RuleDecision::skipped(Reason::PayloadUnknown).with_detail(names),
         PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
-        PodSidecars::Terminable { blocked, renamed } => (blocked, renamed),
+        PodSidecars::Terminable { blocked, renamed, left_out } => (blocked, renamed, left_out),
     };
     // The controller watches the pod also if it cannot terminate every sidecar: it terminates the others and records an
     // event about this one.
@@ -46,6 +56,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         } else {
             RuleDecision::applied(Reason::HelpersManaged, field)
         };
+        let decision = decision.with_notes(left_out.iter().map(|name| left_out_note(name)));
         return if renamed.is_empty() {
             decision
         } else {
@@ -53,8 +64,6 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         };
     }
     let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));
-    let pointer =
-        |name: &str| context.pod.containers().find(|container| container.name() == name).map(Container::pointer);
     let notes = blocked.iter().map(|sidecar| Note {
         text: described(sidecar),
         field: pointer(&sidecar.name),
