@@ -508,7 +508,7 @@ fn equal_evidence_is_printed_once() {
         "",
     );
     let run = trainmesh(&["diagnose", "-f", "-", "-o", "json", "--now", "2026-01-01T12:00:00Z"], &list.to_string());
-    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(report["findings"][0]["evidence"].as_array().map(Vec::len), Some(3));
 }
 

@@ -286,7 +286,11 @@ const LEFT_OUT: &str = "the pod completes only if this container exits: logs is 
 #[case::left_out("", "{name: logs, image: i}", true)]
 #[case::listed(",logs", "{name: logs, image: i}", false)]
 #[case::of_the_catalog("", "{name: fluent-bit, image: i}", false)]
-#[case::terminated_by_the_pod("", "{name: logs, image: i, command: [sh, -c, 'while kill -0 $MAIN; do sleep 1; done']}", false)]
+#[case::terminated_by_the_pod(
+    "",
+    "{name: logs, image: i, command: [sh, -c, 'while kill -0 $MAIN; do sleep 1; done']}",
+    false
+)]
 fn containers_that_are_left_out(#[case] listed: &str, #[case] container: &str, #[case] is_reported: bool) {
     let job = format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: tr}}\nspec:\n  template:\n    metadata: {{annotations: \
