@@ -236,7 +236,7 @@ fn train_job(changes: &str) -> String {
     "spec.upgradeStrategy.type: unknown value Recreat: did you mean Recreate?"
 )]
 #[case::field_behind_a_wrong_type(
-    "lint -f - --fail-on W", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  clusterIPs: None\n  ipFamilyPolcy: SingleStack\n  sessionAffinityConfig: {clientIp: {}}\n", 1, &[],
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  clusterIPs: None\n  ipFamilyPolcy: SingleStack\n  sessionAffinityConfig: {clientIp: {}}\n", 2, &[],
     "spec.sessionAffinityConfig.clientIp has no effect: SessionAffinityConfig has no field clientIp: did you mean clientIP?"
 )]
 #[case::field_of_a_claim(

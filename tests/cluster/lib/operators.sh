@@ -135,8 +135,16 @@ operator_start() {
 # Service and path of each webhook.
 OF_WEBHOOKS='jsonpath={range .items[*].webhooks[*]}{.clientConfig.service.namespace}/{.clientConfig.service.name} {.clientConfig.service.path}{"\n"}{end}'
 
+# is_trusted ADDRESS: succeeds if the certificate of $OP_SERVICE verifies with the CA of each of its webhooks.
+is_trusted() {
+  local bundle of="{range .items[*].webhooks[?(@.clientConfig.service.name=='$OP_SERVICE')]}{.clientConfig.caBundle}{'\n'}{end}"
+  while read -r bundle; do
+    in_net openssl s_client -connect "$1:443" -CAfile <(base64 -d <<<"$bundle") -verify_return_error </dev/null &>/dev/null || return 1
+  done < <(kube get validatingwebhookconfigurations,mutatingwebhookconfigurations -o "jsonpath=$of" | sort -u)
+}
+
 # A pod is Ready a moment before kube-proxy routes to it, and some servers listen before they serve the paths of all
-# webhooks; a job created in between would be rejected because of the webhook's failurePolicy.
+# webhooks, or replace their certificate first; a job created in between would be rejected because of the webhook's failurePolicy.
 operator_answers() {
   local address deadline
   address=$(kube -n "$OP_SPACE" get service "$OP_SERVICE" -o 'jsonpath={.spec.clusterIP}')
@@ -153,6 +161,10 @@ operator_answers() {
     done
   done < <(kube get validatingwebhookconfigurations,mutatingwebhookconfigurations -o "$OF_WEBHOOKS" |
     awk -v service="$OP_SPACE/$OP_SERVICE" '$1 == service && $2 != "" { print $2 }')
+  until is_trusted "$address"; do
+    [ "$(now_ms)" -lt "$deadline" ] || die operator "a webhook of $OP_SERVICE has another CA" "see: cluster logs operators"
+    sleep 0.5
+  done
 }
 
 # Its webhook rejects PodGroups until the scheduler has created the queue.

@@ -206,7 +206,7 @@ fn fp010_gid_index(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
 #[case::undocumented(env(&[("NCCL_NET_GDR_LEVEL", "P2C"), ("NCCL_P2P_LEVEL", "NVB")]), None)]
 #[case::debug_level(
     env(&[("NCCL_DEBUG", "WARNING")]),
-    Some("container train: NCCL_DEBUG=WARNING is unknown: NCCL ignores it: did you mean WARN?")
+    Some("container train: NCCL_DEBUG=WARNING is unknown: NCCL ignores it: expected VERSION, WARN, INFO, ABORT or TRACE")
 )]
 #[case::address_family(
     env(&[("NCCL_SOCKET_FAMILY", "ipv4")]),

@@ -35,7 +35,7 @@ struct Plain {
     indentation: usize,
 }
 
-/// What is before the first key or value of a line.
+/// The part of a line before its first key or value.
 struct Prefix {
     length: usize,
     /// Column of the last indicator.

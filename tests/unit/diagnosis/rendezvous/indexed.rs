@@ -72,12 +72,12 @@ fn with_service(mut objects: Vec<Value>, name: &str) -> Vec<Value> {
 #[case::another_subdomain(in_subdomain(HOST, json!("other")), &["E ServiceMissesMaster no"])]
 #[case::no_subdomain_of_the_complete_name(in_subdomain("ij-0.ij.team-a.svc", json!(null)), &["E ServiceMissesMaster no"])]
 #[case::another_host_name(at("ij-1.ij"), &["E ServiceMissesMaster no"])]
-#[case::neither_subdomain_nor_service(with_service(in_subdomain(HOST, json!(null)), "other"), &["E MasterUnresolvable unknown"])]
-#[case::no_service(with_service(at(HOST), "other"), &["E MasterUnresolvable unknown"])]
+#[case::neither_subdomain_nor_service(with_service(in_subdomain(HOST, json!(null)), "other"), &["E MasterUnresolvable no"])]
+#[case::no_service(with_service(at(HOST), "other"), &["E MasterUnresolvable no"])]
 #[case::no_services_in_the_snapshot(in_subdomain(HOST, json!(null))[..5].to_vec(), &[])]
 #[case::service_without_a_record_of_the_pod(in_subdomain("ij", json!(null)), &[])]
 #[case::address_as_name(in_subdomain("10-0-0-0.ij", json!(null)), &[])]
-#[case::another_domain(in_subdomain("ij-0.example", json!(null)), &["E MasterUnresolvable unknown"])]
+#[case::another_domain(in_subdomain("ij-0.example", json!(null)), &["E MasterUnresolvable no"])]
 #[case::host_outside(in_subdomain("master.example", json!(null)), &[])]
 fn names_of_pods(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
