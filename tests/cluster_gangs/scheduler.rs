@@ -8,7 +8,7 @@ use trainmesh_core::gang::GangMode;
 use trainmesh_core::gang::key::YUNIKORN_QUEUES;
 use trainmesh_core::gang::object::{GroupApi, GroupState, read_group};
 use trainmesh_core::pod::Pod;
-use trainmesh_testing::cluster::Cluster;
+use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
 
 /// A scheduler that the test cluster runs.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Scheduler {
         if let Some(operator) = self.operator {
             if self.mode == GangMode::Kai {
                 // Both have the CRD `topologies.kueue.x-k8s.io`.
-                Cluster::get().stop_operator("kueue");
+                Self::KUEUE.stop();
             }
             Cluster::get().start_operator(operator);
         }
@@ -47,6 +47,9 @@ impl Scheduler {
     /// Stops it.
     pub fn stop(self) {
         if let Some(operator) = self.operator {
+            if self.mode == GangMode::Kueue {
+                delete_queued();
+            }
             Cluster::get().stop_operator(operator);
         }
     }
@@ -87,4 +90,18 @@ impl Scheduler {
             GroupState::Missing | GroupState::Foreign => None,
         }
     }
+}
+
+/// Deletes what has a finalizer that only Kueue removes: the namespaces of ended tests, and the queues.
+fn delete_queued() {
+    let cluster = Cluster::get();
+    eventually(TIMEOUT, "no namespace is being deleted", || {
+        let namespaces = cluster.kubectl(&["get", "namespaces", "-o", "json"], "").success().object();
+        let phases =
+            namespaces["items"].as_array().into_iter().flatten().map(|namespace| &namespace["status"]["phase"]);
+        let terminating = phases.filter(|phase| **phase == "Terminating").count();
+        if terminating == 0 { Ok(()) } else { Err(format!("{terminating} namespaces")) }
+    });
+    // Fails if Kueue does not run.
+    let _ = cluster.kubectl(&["delete", "clusterqueues.kueue.x-k8s.io", "--all", "--timeout=60s"], "");
 }

@@ -49,7 +49,8 @@ impl KubectlOutput {
 /// Combines objects into one manifest, for a single call: one document each. For the kind `List`, kubectl would validate the
 /// fields itself, with a schema of megabytes that the apiserver computes again after each change of a CRD.
 pub fn list(items: impl IntoIterator<Item = Value>) -> String {
-    items.into_iter().map(|item| format!("{item}\n")).collect()
+    let documents: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    documents.join("\n")
 }
 
 /// Errors of `kubectl` on a busy machine before it has sent the request: to the apiserver, and of the apiserver to a kubelet.

@@ -81,8 +81,6 @@ describe_operator() {
       OP_SECRET=kueue-webhook-server-cert OP_SERVICE=kueue-webhook-service
       # The apiserver of this cluster has no aggregation layer.
       OP_DROP='v1beta[12].visibility.kueue.x-k8s.io'
-      # Its webhook would reject TrainJobs until it has noticed that Trainer was installed.
-      OP_EDIT='/"trainer.kubeflow.org\/trainjob"/d'
       ;;
     lws)
       OP_SPACE=lws-system OP_OVERLAY=default OP_DEPLOY=lws-controller-manager
