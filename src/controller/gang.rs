@@ -14,6 +14,7 @@ mod members;
 mod pod;
 mod retries;
 mod session;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;

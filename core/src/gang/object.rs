@@ -20,6 +20,6 @@ pub use announcement::{Announcement, GANG_APIS, GANG_DENIED};
 pub use api::GroupApi;
 pub use decide::decide;
 pub use decision::{Decision, DeletionCause, NewGroup, ReleaseCause, WaitReason};
-pub use manifest::{GroupName, group_minimum, manifest, minimum_patch, planned_manifest, read_group};
+pub use manifest::{GroupName, group_minimum, manifest, minimum_patch, planned_manifest, read_group, retry_patch};
 pub use snapshot::{GangSize, GangSnapshot, GroupState, JobState, Member, SchedulingTerms, Stage, VOLCANO_QUEUE};
 pub use topology::{NetworkTopology, VOLCANO_TOPOLOGY};

@@ -14,7 +14,9 @@ use super::super::index::{self, Amount, Index, Limit, Options};
 use super::super::list::list;
 use super::super::request::{RequestError, send, write};
 use super::resource;
-use trainmesh_core::gang::object::{GroupApi, GroupName, GroupState, NewGroup, manifest, minimum_patch, read_group};
+use trainmesh_core::gang::object::{
+    GroupApi, GroupName, GroupState, NewGroup, manifest, minimum_patch, read_group, retry_patch,
+};
 use trainmesh_core::objects::WriteOutcome;
 
 /// Time for which changes are collected. Pods wait for their object meanwhile.
@@ -147,9 +149,18 @@ impl Groups {
         minimum: u32,
     ) -> Result<WriteOutcome, RequestError> {
         let step = format!("change the minimum of PodGroup {}/{}", name.namespace, name.name);
-        let patch = minimum_patch(self.api, &record.uid, &record.resource_version, minimum);
-        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        write(&step, self.namespaced(name).patch(name.name, &parameters, &Patch::Merge(patch))).await
+        self.patch(name, &step, minimum_patch(self.api, &record.uid, &record.resource_version, minimum)).await
+    }
+
+    /// Changes the object with the UID of `record` so that its scheduler tries rejected pods again.
+    pub(crate) async fn retry(
+        &self,
+        name: GroupName<'_>,
+        record: &GroupRecord,
+        now: Timestamp,
+    ) -> Result<WriteOutcome, RequestError> {
+        let step = format!("annotate PodGroup {}/{}", name.namespace, name.name);
+        self.patch(name, &step, retry_patch(&record.uid, now)).await
     }
 
     /// Deletes the object with the UID of `record`. With `force`, it is removed although pods use it.
@@ -162,16 +173,18 @@ impl Groups {
         let step = format!("delete PodGroup {}/{}", name.namespace, name.name);
         let preconditions = Preconditions { uid: Some(record.uid.to_string()), resource_version: None };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        let groups = self.namespaced(name);
-        let outcome = write(&step, groups.delete(name.name, &parameters)).await?;
+        let outcome = write(&step, self.namespaced(name).delete(name.name, &parameters)).await?;
         if !force || outcome == WriteOutcome::Conflict || !record.finalizers.iter().any(|held| held == PROTECTION) {
             return Ok(outcome);
         }
         let others: Vec<&String> = record.finalizers.iter().filter(|held| *held != PROTECTION).collect();
-        let patch = json!({"metadata": {"uid": &*record.uid, "finalizers": others}});
         let step = format!("remove the finalizer of PodGroup {}/{}", name.namespace, name.name);
+        self.patch(name, &step, json!({"metadata": {"uid": &*record.uid, "finalizers": others}})).await
+    }
+
+    async fn patch(&self, name: GroupName<'_>, step: &str, patch: Value) -> Result<WriteOutcome, RequestError> {
         let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        write(&step, groups.patch(name.name, &parameters, &Patch::Merge(patch))).await
+        write(step, self.namespaced(name).patch(name.name, &parameters, &Patch::Merge(patch))).await
     }
 
     fn namespaced(&self, name: GroupName<'_>) -> Api<DynamicObject> {

@@ -80,11 +80,19 @@ impl GangMemory {
 }
 
 impl ObservedGang {
+    /// Returns true if a pod waits for a node, and its object exists.
+    pub(super) fn waits_for_nodes(&self, group: GroupState) -> bool {
+        matches!(group, GroupState::Own { deleting: false, .. }) && self.any_pending()
+    }
+
     /// Returns the time from which the missing object is reported; `None` if no pod waits for one.
     pub(super) fn missing_deadline(&self, group: GroupState) -> Option<Timestamp> {
-        let waits = group == GroupState::Missing
-            && self.members.iter().any(|member| member.keyed && member.stage == Stage::Pending);
+        let waits = group == GroupState::Missing && self.any_pending();
         waits.then(|| self.changed.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX))
+    }
+
+    fn any_pending(&self) -> bool {
+        self.members.iter().any(|member| member.keyed && member.stage == Stage::Pending)
     }
 }
 

@@ -3,7 +3,7 @@
 mod collect;
 mod writes;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use super::gangs::{GangMemory, ObservedGang};
 use super::left_out::LeftOut;
 use super::members::{FoundPods, GangKey, Members, active_pods};
 use super::retries::{Retries, Selection};
+use super::waiting::Waiting;
 use crate::cluster::gang::groups::{GroupRecord, Groups};
 use crate::cluster::gang::workloads::{Found, WorkloadIndexes, WorkloadRecord};
 use crate::controller::publish::FindingCode;
@@ -44,6 +45,7 @@ pub(super) struct Session<'a> {
     left_out: LeftOut,
     denials: Denials,
     retries: Retries,
+    waiting: Waiting,
     /// Writes in namespaces with failed writes.
     background: JoinSet<(Action, ApplyOutcome)>,
 }
@@ -66,8 +68,20 @@ impl<'a> Session<'a> {
         changes.extend(groups.iter().map(|groups| groups.watch().boxed()));
         let (workloads, memory) = (WorkloadIndexes::default(), HashMap::new());
         let (left_out, denials) = (LeftOut::default(), Denials::default());
-        let (retries, background) = (Retries::default(), JoinSet::new());
-        Self { controller, groups, members, workloads, changes, memory, left_out, denials, retries, background }
+        let (retries, waiting, background) = (Retries::default(), Waiting::default(), JoinSet::new());
+        Self {
+            controller,
+            groups,
+            members,
+            workloads,
+            changes,
+            memory,
+            left_out,
+            denials,
+            retries,
+            waiting,
+            background,
+        }
     }
 
     /// Decides and acts until it is canceled. A canceled write is decided again by the next session.
@@ -98,6 +112,7 @@ impl<'a> Session<'a> {
         let gangs = self.gangs(now)?;
         let mut due: Option<Timestamp> = None;
         let mut actions = Vec::new();
+        let mut waiting = BTreeSet::new();
         let mut searches: BTreeMap<&str, (Timestamp, Vec<&GangKey>)> = BTreeMap::new();
         for gang in &gangs {
             let Some(groups) = self.groups_of(&gang.key) else { continue };
@@ -105,6 +120,9 @@ impl<'a> Session<'a> {
             let state = gang.group.as_ref().map_or(GroupState::Missing, |group| group.state);
             let decision =
                 decide(&GangSnapshot { api: groups.api, job: gang.job, members, group: state, changed: *changed, now });
+            if !groups.api.retries_when_pods_end() && gang.observed.waits_for_nodes(state) {
+                waiting.insert(&gang.key);
+            }
             let wait = gang.observed.missing_deadline(state);
             let (until, search) = match decision {
                 Decision::Wait { until, reason: WaitReason::MembersMissing } => (until, gang.observed.search_at),
@@ -131,6 +149,11 @@ impl<'a> Session<'a> {
         }
         let failed = self.write_all(first).await;
         due = earliest(due, next.into_iter().chain(failed));
+        if let Some(gang) =
+            self.waiting.select(&waiting, now).and_then(|key| gangs.iter().find(|gang| gang.key == *key))
+        {
+            self.retry(gang, now).await;
+        }
         self.check_denials().await;
         // One namespace at a time, so that other gangs need not wait.
         if let Some((namespace, (_, keys))) = searches.into_iter().min_by_key(|(_, (longest, _))| *longest) {
@@ -138,7 +161,8 @@ impl<'a> Session<'a> {
         }
         self.publish_missing(&gangs, now).await;
         let expiry = self.announce();
-        earliest(due, self.left_out.next_read().into_iter().chain(self.denials.next_check()).chain(expiry))
+        let others = [self.left_out.next_read(), self.denials.next_check(), self.waiting.next(), expiry];
+        earliest(due, others.into_iter().flatten())
     }
 
     /// Searches the pods of `namespace` for those that belong to the gangs with these keys and do not name their objects.

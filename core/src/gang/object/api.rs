@@ -71,6 +71,14 @@ impl GroupApi {
         !matches!(self, Self::NativeV1Alpha2)
     }
 
+    /// Returns true if the scheduler tries pods that it has rejected again when others end. The coscheduling plugin does so only
+    /// when a pod is created or a `PodGroup` changes (`EventsToRegister` in scheduler-plugins 0.35,
+    /// `pkg/coscheduling/coscheduling.go`), and Kubernetes' queue after 5 minutes.
+    #[must_use]
+    pub const fn retries_when_pods_end(self) -> bool {
+        !matches!(self, Self::Coscheduling)
+    }
+
     /// Returns the pointer of the field with the minimum.
     pub(super) const fn minimum_pointer(self) -> &'static str {
         match self {

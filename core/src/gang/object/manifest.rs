@@ -1,5 +1,6 @@
 //! The `PodGroup` as JSON: what is created and patched, and what is read of an existing one.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::decide::{common, common_topology};
@@ -10,6 +11,8 @@ use crate::pod::Pod;
 
 /// Value of the label [`keys::MANAGED`] of the objects that the controller created.
 const MANAGED: &str = "true";
+/// Annotation with the time at which the scheduler was last made to try rejected pods again.
+const RETRIED: &str = "trainmesh.dev/retried";
 
 /// Namespace and name of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +90,12 @@ pub fn minimum_patch(api: GroupApi, uid: &str, resource_version: &str, minimum: 
     let mut patch = fields.rev().fold(Value::from(minimum), |inner, field| json!({field: inner}));
     patch["metadata"] = json!({"uid": uid, "resourceVersion": resource_version});
     patch
+}
+
+/// Returns the merge patch that changes the object with this UID without an effect on its gang.
+#[must_use]
+pub fn retry_patch(uid: &str, now: Timestamp) -> Value {
+    json!({"metadata": {"uid": uid, "annotations": {(RETRIED): now.to_string()}}})
 }
 
 /// Reads the state of an existing object.

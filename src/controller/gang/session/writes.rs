@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 
-use super::Session;
+use super::{Gang, Session};
 use crate::controller::gang::GangController;
 use crate::controller::gang::apply::{Action, ApplyOutcome, apply};
 use crate::controller::gang::denials::CheckResult;
+use trainmesh_core::error::chain;
 use trainmesh_core::gang::object::Decision;
 
 /// Number of concurrent writes.
@@ -55,6 +56,16 @@ impl Session<'_> {
         }
         self.retries.record_success(&key);
         None
+    }
+
+    /// Changes the object of `gang`, so that its scheduler tries the pods of all gangs again.
+    pub(super) async fn retry(&mut self, gang: &Gang, now: Timestamp) {
+        let (Some(groups), Some(group)) = (self.groups_of(&gang.key), &gang.group) else { return };
+        let result = groups.retry(gang.key.group_name(), group, now).await;
+        self.controller.metrics.gang.record_write("update", if result.is_ok() { "written" } else { "failed" });
+        if let Err(error) = result {
+            tracing::warn!(namespace = gang.key.namespace, group = gang.key.name, "{}", chain(&error));
+        }
     }
 
     /// Checks whether objects are denied in the namespaces of denied objects. A job whose pods wait for such an object may not
