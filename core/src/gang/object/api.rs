@@ -72,7 +72,7 @@ impl GroupApi {
     }
 
     /// Returns true if the scheduler tries pods that it has rejected again when others end. The coscheduling plugin does so only
-    /// when a pod is created or a `PodGroup` changes (`EventsToRegister` in scheduler-plugins 0.35,
+    /// when a pod is created or a `PodGroup` changes (`EventsToRegister` in scheduler-plugins 0.34.7,
     /// `pkg/coscheduling/coscheduling.go`), and Kubernetes' queue after 5 minutes.
     #[must_use]
     pub const fn retries_when_pods_end(self) -> bool {
