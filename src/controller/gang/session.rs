@@ -48,6 +48,8 @@ pub(super) struct Session<'a> {
     waiting: Waiting,
     /// Writes in namespaces with failed writes.
     background: JoinSet<(Action, ApplyOutcome)>,
+    /// The change of an object for gangs that wait. No other write waits for it.
+    retrying: JoinSet<()>,
 }
 
 /// A gang with all that its decision depends on.
@@ -68,7 +70,8 @@ impl<'a> Session<'a> {
         changes.extend(groups.iter().map(|groups| groups.watch().boxed()));
         let (workloads, memory) = (WorkloadIndexes::default(), HashMap::new());
         let (left_out, denials) = (LeftOut::default(), Denials::default());
-        let (retries, waiting, background) = (Retries::default(), Waiting::default(), JoinSet::new());
+        let (retries, background) = (Retries::default(), JoinSet::new());
+        let (waiting, retrying) = (Waiting::default(), JoinSet::new());
         Self {
             controller,
             groups,
@@ -81,6 +84,7 @@ impl<'a> Session<'a> {
             retries,
             waiting,
             background,
+            retrying,
         }
     }
 
@@ -120,9 +124,6 @@ impl<'a> Session<'a> {
             let state = gang.group.as_ref().map_or(GroupState::Missing, |group| group.state);
             let decision =
                 decide(&GangSnapshot { api: groups.api, job: gang.job, members, group: state, changed: *changed, now });
-            if !groups.api.retries_when_pods_end() && gang.observed.waits_for_nodes(state) {
-                waiting.insert(&gang.key);
-            }
             let wait = gang.observed.missing_deadline(state);
             let (until, search) = match decision {
                 Decision::Wait { until, reason: WaitReason::MembersMissing } => (until, gang.observed.search_at),
@@ -137,6 +138,9 @@ impl<'a> Session<'a> {
             let times = [until, wait.filter(|at| *at > now), search.map(|at| at.max(now))];
             due = earliest(due, times.into_iter().flatten());
             if matches!(decision, Decision::Wait { .. }) {
+                if !groups.api.retries_when_pods_end() && gang.observed.waits_for_nodes(state) {
+                    waiting.insert(&gang.key);
+                }
                 self.retries.record_none_required(&gang.key);
             } else {
                 let (group, owner) = (gang.group.clone(), gang.owner.clone());
@@ -152,7 +156,7 @@ impl<'a> Session<'a> {
         if let Some(gang) =
             self.waiting.select(&waiting, now).and_then(|key| gangs.iter().find(|gang| gang.key == *key))
         {
-            self.retry(gang, now).await;
+            self.retry_pods(gang, now);
         }
         self.check_denials().await;
         // One namespace at a time, so that other gangs need not wait.

@@ -11,6 +11,7 @@ use crate::controller::gang::apply::{Action, ApplyOutcome, apply};
 use crate::controller::gang::denials::CheckResult;
 use trainmesh_core::error::chain;
 use trainmesh_core::gang::object::Decision;
+use trainmesh_core::objects::WriteOutcome;
 
 /// Number of concurrent writes.
 const CONCURRENCY: usize = 16;
@@ -58,14 +59,25 @@ impl Session<'_> {
         None
     }
 
-    /// Changes the object of `gang`, so that its scheduler tries the pods of all gangs again.
-    pub(super) async fn retry(&mut self, gang: &Gang, now: Timestamp) {
+    /// Changes the object of `gang`, so that its scheduler tries the pods of all gangs again. The next turn is that of another.
+    pub(super) fn retry_pods(&mut self, gang: &Gang, now: Timestamp) {
+        while self.retrying.try_join_next().is_some() {}
         let (Some(groups), Some(group)) = (self.groups_of(&gang.key), &gang.group) else { return };
-        let result = groups.retry(gang.key.group_name(), group, now).await;
-        self.controller.metrics.gang.record_write("update", if result.is_ok() { "written" } else { "failed" });
-        if let Err(error) = result {
-            tracing::warn!(namespace = gang.key.namespace, group = gang.key.name, "{}", chain(&error));
+        if !self.retrying.is_empty() {
+            return;
         }
+        let (key, groups, group) = (gang.key.clone(), Arc::clone(groups), group.clone());
+        let metrics = Arc::clone(&self.controller.metrics);
+        self.retrying.spawn(async move {
+            match groups.retry(key.group_name(), &group, now).await {
+                Ok(WriteOutcome::Written) => metrics.gang.record_write("update", "written"),
+                Ok(WriteOutcome::Conflict) => {}
+                Err(error) => {
+                    metrics.gang.record_write("update", "failed");
+                    tracing::warn!(namespace = key.namespace, group = key.name, "{}", chain(&error));
+                }
+            }
+        });
     }
 
     /// Checks whether objects are denied in the namespaces of denied objects. A job whose pods wait for such an object may not
