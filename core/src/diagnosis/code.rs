@@ -100,7 +100,7 @@ codes! {
         /// `UnexpectedAdmissionError`.
         RejectedByNode => "the kubelet rejected a pod that was scheduled to its node, so its rank is missing",
         /// Conditions and taints of node monitors.
-        AcceleratorUnhealthy => "a node with pods of the job reports an unhealthy accelerator",
+        AcceleratorUnhealthy => "a node or a rank of the job reports an unhealthy accelerator",
         /// `spec.suspend`.
         JobSuspended => "the job is suspended, so it has no pods",
         /// The condition `Failed`.
@@ -197,7 +197,7 @@ codes! {
         /// Status 12.
         FabricTimeout => "an adapter gets no acknowledgement from its peer: a switch, a cable, a full queue or the peer itself fails",
         /// `/dev/shm`.
-        SharedMemoryTooSmall => "/dev/shm is too small for NCCL's buffers",
+        SharedMemoryTooSmall => "/dev/shm is too small for the buffers of NCCL or of PyTorch's data loader",
         /// `NCCL_NET`.
         NetPluginMissing => "NCCL_NET or NCCL_NET_PLUGIN names a network that NCCL cannot load",
         /// Two ranks on one GPU.
@@ -219,7 +219,7 @@ codes! {
         /// Nothing is known.
         RasInconclusive => "the reports of RAS do not explain the state of the job",
         /// `NCCL WARN`, or an exception.
-        UnexplainedError => "the log of a rank contains an error of NCCL or PyTorch that no other finding explains",
+        UnexplainedError => "a log contains an error of NCCL, PyTorch or mpirun that no other finding explains",
         /// Nothing is known.
         NcclDebugUnset => "the logs do not show which network NCCL uses",
     }

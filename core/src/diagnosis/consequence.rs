@@ -22,7 +22,7 @@ const NO_GROUP: [DiagnosisCode; 8] = [
     DiagnosisCode::EtcdWithoutV2,
 ];
 /// Causes in the log of a rank by which it terminates. Others make a job slow, such as a network over TCP.
-const FATAL_LINES: [DiagnosisCode; 11] = [
+const FATAL_LINES: [DiagnosisCode; 12] = [
     DiagnosisCode::NetworksDiffer,
     DiagnosisCode::NcclVersionsDiffer,
     DiagnosisCode::NoSocketInterface,
@@ -33,6 +33,7 @@ const FATAL_LINES: [DiagnosisCode; 11] = [
     DiagnosisCode::SharedMemoryTooSmall,
     DiagnosisCode::NetPluginMissing,
     DiagnosisCode::AcceleratorShared,
+    DiagnosisCode::AcceleratorUnhealthy,
     DiagnosisCode::CollectiveTimeout,
 ];
 

@@ -143,7 +143,7 @@ recoveries! {
     /// No owner.
     DisruptedBare => No, "a pod without an owner was evicted or rejected by its node", "nobody replaces it";
     /// Needs an operator.
-    DeviceUnhealthy => No, "a node reports an unhealthy accelerator", "it needs a reset or a repair, and the pods another node";
+    DeviceUnhealthy => No, "a node or a rank reports an unhealthy accelerator", "it needs a reset or a repair, and the pods another node";
     /// The queue decides.
     QueueWaits => Unknown, "a job waits in a queue of Kueue", "Kueue admits it when quota becomes free";
     /// Not a question of quota.

@@ -194,6 +194,14 @@ fn copies(#[case] log: &str, #[case] expected: &[&str]) {
     check(&[log, INFINIBAND], expected);
 }
 
+#[test]
+fn the_connection_without_gpudirect_is_the_evidence() {
+    let log = format!("{INFINIBAND}\n{INDIRECT}");
+    let report = report(&pods(2, &json!({"rdma/ib": 8})), &[&log, INFINIBAND]);
+    let values: Vec<&str> = report.diagnoses[0].evidence.iter().map(|evidence| &*evidence.value).collect();
+    assert_eq!(values, [INDIRECT.rsplit("NCCL INFO ").next().unwrap()]);
+}
+
 #[rstest]
 #[case::same(&["NCCL version 2.27.7+cuda12.9", "a:1:2 [0] NCCL INFO NCCL version 2.27.7+cuda12.9"], &[])]
 #[case::rank_0_only(&["NCCL version 2.21.5+cuda12.4", INFINIBAND], &[])]
@@ -335,7 +343,21 @@ fn the_same_address_on_several_nodes(#[case] address: &str, #[case] one_node: bo
 #[case::adapter("a:1:2 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error", true)]
 #[case::watchdog("[rank0]:[E1] ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress", true)]
 #[case::store("torch.distributed.DistNetworkError: The client socket has timed out after 900000ms", true)]
-#[case::device("RuntimeError: CUDA error: uncorrectable ECC error encountered", true)]
+#[case::device("RuntimeError: CUDA error: an illegal memory access was encountered", true)]
+#[case::device_memory("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", true)]
+#[case::python("the batch of CUDA out of memory is halved", false)]
+#[case::backend("torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error", true)]
+#[case::code("RuntimeError: NCCL Error 2: unhandled system error", true)]
+#[case::explanation("ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.", true)]
+#[case::refused("a:1:2 [0] NCCL INFO socketStartConnect: Connect to 10.0.0.9<4242> failed : Connection refused", false)]
+#[case::heartbeat("[rank2]:[E1] [PG 0 Rank 2] Heartbeat monitor timed out! Process will be terminated after dumping debug info.", true)]
+#[case::first_heartbeat("[rank2]:[E1] First PG on this rank that detected no heartbeat of its watchdog.", true)]
+#[case::watchdog_hang("[rank2]:[F1] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.", true)]
+#[case::mismatch("RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: x", true)]
+#[case::port("RuntimeError: The server socket has failed to listen on any local network address. name: EADDRINUSE", true)]
+#[case::second_agent("[E1] [c10d] The server socket has failed to listen on any local network address.", false)]
+#[case::daemons("ORTE was unable to reliably start one or more daemons.", true)]
+#[case::host_name("ssh: Could not resolve hostname m-worker-1.m: Name or service not known", true)]
 #[case::information("a:1:2 [0] NCCL INFO CUDA error: x", false)]
 #[case::explained("a:1:2 [0] NCCL WARN x\na:1:2 [0] NCCL WARN Duplicate GPU detected", false)]
 fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: bool) {
@@ -343,6 +365,105 @@ fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: boo
     let found = report.diagnoses.iter().find(|found| found.code.code() == "UnexplainedError");
     assert_eq!(found.is_some(), is_quoted, "{report:?}");
     assert!(found.is_none_or(|found| log.ends_with(&*found.evidence[0].value)), "{found:?}");
+}
+
+const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error\n\
+    ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\nLast error:";
+
+/// What a program may survive is a note.
+#[rstest]
+#[case::nccl("a:1:2 [0] NCCL WARN NUMA auto balancing enabled", None, "I master-0 logged an error that no other finding explains: NUMA auto balancing enabled")]
+#[case::loop_of_a_script("ssh: Could not resolve hostname m-0.m: Name or service not known", None,
+    "I master-0 logged an error that no other finding explains: ssh: Could not resolve hostname m-0.m: Name or service not known")]
+#[case::store("DistStoreError: Timed out after 901 seconds waiting for clients.", None,
+    "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients.")]
+#[case::completed("DistStoreError: Timed out after 901 seconds waiting for clients.", Some(0),
+    "I master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients.")]
+#[case::failed("DistStoreError: Timed out after 901 seconds waiting for clients.", Some(1),
+    "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients.")]
+#[case::a_warning_after_it("DistStoreError: lost\na:1:2 [0] NCCL WARN x", None, "W master-0 logged an error that no other finding explains: DistStoreError: lost")]
+#[case::address(&format!("{BACKEND}\nsocketStartConnect: Connect to 192.168.19.14<52822> failed : No route to host"), None,
+    "W master-0 cannot connect to 192.168.19.14")]
+#[case::pod(&format!("{BACKEND}\nsocketPollConnect: connect to 10.0.0.1<52822> returned Connection refused, exceeded error retry count (35)"),
+    None, "W master-0 cannot connect to worker-0 (10.0.0.1)")]
+#[case::duplicate(&format!("{BACKEND}\nDuplicate GPU detected : rank 0 and rank 1 both on CUDA device 1a000"), None,
+    "E master-0: two ranks use the same accelerator, so initialization fails")]
+fn severities_of_errors(#[case] log: &str, #[case] exit_code: Option<i64>, #[case] expected: &str) {
+    let mut pods = pods(2, &json!({}));
+    if let Some(exit_code) = exit_code {
+        pods[0]["status"]["containerStatuses"][0]["state"] =
+            json!({"terminated": {"exitCode": exit_code, "startedAt": START, "finishedAt": ago(60)}});
+    }
+    let report = report(&pods, &[&format!("{INFINIBAND}\n{log}"), INFINIBAND]);
+    let found = report.diagnoses.iter().map(|found| {
+        let severity = serde_json::to_value(found.finding.severity).unwrap();
+        format!("{} {}", severity.as_str().unwrap(), found.finding.message)
+    });
+    assert!(found.clone().any(|found| found == expected), "{:#?}", found.collect::<Vec<_>>());
+}
+
+#[rstest]
+#[case::ecc("RuntimeError: CUDA error: uncorrectable ECC error encountered", "AcceleratorUnhealthy no")]
+#[case::nvlink("RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution", "AcceleratorUnhealthy no")]
+#[case::data_loader(
+    "RuntimeError: DataLoader worker (pid 123) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
+    "SharedMemoryTooSmall no"
+)]
+#[case::bus_error(
+    "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+    "SharedMemoryTooSmall no"
+)]
+#[case::another_signal("RuntimeError: DataLoader worker (pid 123) is killed by signal: Killed.", "")]
+fn errors_of_pytorch_with_a_cause(#[case] line: &str, #[case] expected: &str) {
+    let found = with_recovery(&report(&pods(2, &json!({})), &[&format!("{INFINIBAND}\n{line}"), INFINIBAND]));
+    assert_eq!(found, Vec::from_iter(Some(expected).filter(|expected| !expected.is_empty())));
+}
+
+/// The lines of logs are evidence of the same finding as the condition of the node.
+#[test]
+fn a_node_and_a_log_report_the_same_accelerator() {
+    let logs = [INFINIBAND, "RuntimeError: CUDA error: uncorrectable ECC error encountered"];
+    let mut pods = pods(2, &json!({}));
+    let alone = report(&pods, &logs);
+    let message = &alone.diagnoses[0].finding.message;
+    assert!(message.starts_with("worker-0 logged an uncorrectable error of an accelerator on "), "{message}");
+    let name = pods[1]["spec"]["nodeName"].clone();
+    let condition = json!({"type": "XidError", "status": "True"});
+    pods.push(json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"conditions": [condition]},
+    }));
+    let both = report(&pods, &logs);
+    let found: Vec<&Diagnosis> =
+        both.diagnoses.iter().filter(|found| found.code.code() == "AcceleratorUnhealthy").collect();
+    assert_eq!((found.len(), found[0].evidence.len()), (1, 2), "{found:#?}");
+}
+
+/// Rank 0 names the ranks for which it waited.
+#[rstest]
+#[case::one("RuntimeError: Rank 2 failed to pass monitoredBarrier in 1800000 ms", Some("rank 2"))]
+#[case::with_a_prefix("[Rank 0]: Rank 2 failed to pass monitoredBarrier in 1800000 ms", Some("rank 2"))]
+#[case::several("[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 1800000 ms", Some("ranks 1, 2"))]
+#[case::with_gloo(&format!("Rank 2 failed to pass monitoredBarrier in 1800000 ms\n{GLOO}"), Some("rank 2"))]
+#[case::no_rank("Rank x failed to pass monitoredBarrier in 1800000 ms", None)]
+#[case::another_rank("Rank 1 successfully reached monitoredBarrier, but received errors", None)]
+fn barriers(#[case] line: &str, #[case] ranks: Option<&str>) {
+    let message = |ranks| {
+        format!("CollectiveTimeout monitoredBarrier timed out; not reached by {ranks} of its process group: look there first")
+    };
+    let report = report(&pods(2, &json!({})), &[&format!("{INFINIBAND}\n{line}"), INFINIBAND]);
+    assert_eq!(short(&report), Vec::from_iter(ranks.map(message)));
+}
+
+/// Programs and collectors of logs color lines.
+#[rstest]
+#[case::at_the_end("node-1:12:34 [0] NCCL INFO Using network Socket \u{1b}[0m", true)]
+#[case::around("\u{1b}[1;33mnode-1:12:34 [0] NCCL INFO Using network Socket\u{1b}[0m", true)]
+#[case::within("\u{1b}[mnode-1:12:34 [0] NCCL \u{1b}[31mINFO Using\u{1b}[K network Socket", true)]
+#[case::another_sequence("node-1:12:34 [0] NCCL INFO Using network Socket\u{1b}]", false)]
+fn escape_sequences(#[case] line: &str, #[case] is_tcp: bool) {
+    let report = report(&pods(2, &json!({"rdma/ib": 8})), &[line, INFINIBAND]);
+    let codes: Vec<&str> = report.diagnoses.iter().map(|found| found.code.code()).collect();
+    assert_eq!(codes.contains(&"RankOnTcp"), is_tcp, "{codes:?}");
 }
 
 #[test]
@@ -370,6 +491,15 @@ fn detected(rank: usize, sequence: u64) -> String {
     )
 }
 
+/// The same of PyTorch 2.5.
+fn detected_by_2_5(rank: usize, sequence: u64) -> String {
+    let timeout = watchdog(&format!("[rank{rank}]:[Rank {rank}] "), sequence);
+    format!(
+        "{timeout}\n[rank{rank}]:{GROUP}{rank}] Exception (either an error or timeout) detected by watchdog at work: {sequence}, last \
+             enqueued NCCL work: {sequence}, last completed NCCL work: {sequence}."
+    )
+}
+
 const GROUP: &str = "[E101 11:30:00.1 ProcessGroupNCCL.cpp:629] [PG ID 0 PG GUID 0(default_pg) Rank ";
 
 #[rstest]
@@ -391,6 +521,8 @@ const GROUP: &str = "[E101 11:30:00.1 ProcessGroupNCCL.cpp:629] [PG ID 0 PG GUID
 #[case::sends_and_receives([watchdog(&format!("[rank0]:{GROUP}0] "), 7).replace("ALLREDUCE", "SEND"), watchdog(&format!("[rank1]:{GROUP}1] "), 7).replace("ALLREDUCE", "RECV")],
     "SEND timed out; every log contains a time-out, and they do not show which rank was late")]
 #[case::group_in_the_next_line([detected(0, 7), detected(1, 6)],
+    "ALLREDUCE timed out; behind the others: rank 1 on worker-0 (SeqNum 6)")]
+#[case::group_in_the_next_line_of_pytorch_2_5([detected_by_2_5(0, 7), detected_by_2_5(1, 6)],
     "ALLREDUCE timed out; behind the others: rank 1 on worker-0 (SeqNum 6)")]
 #[case::no_timeout([watchdog("[rank0]:[Rank 0] ", 7), "loss 3.2".to_owned()],
     "ALLREDUCE timed out; no time-out in the log of worker-0: look there first")]

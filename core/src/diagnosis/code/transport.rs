@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::SharedMemoryTooSmall,
         severity: Severity::Error,
-        proof: "NCCL warns `failed to extend /dev/shm`, or `No space left on device` there",
+        proof: "NCCL warns `failed to extend /dev/shm`, or `No space left on device` there; or PyTorch's data loader logs a bus error for lack of shared memory",
         fix: "mount an emptyDir with medium: Memory at /dev/shm, and count it in the memory limit",
         link: "docs/diagnose.md#sharedmemorytoosmall",
     },
@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::CollectiveTimeout,
         severity: Severity::Error,
-        proof: "PyTorch logs `Watchdog caught collective operation timeout`, or Gloo `Timed out waiting …ms for recv operation to complete` or `… send operation …`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
+        proof: "PyTorch logs `Watchdog caught collective operation timeout`, or Gloo `Timed out waiting …ms for recv operation to complete` or `… send operation …`, or ranks that `failed to pass monitoredBarrier`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
         fix: "look at the ranks that are behind, or that logged no time-out: an exception, a slow checkpoint or data loader, a different code path; TORCH_NCCL_TRACE_BUFFER_SIZE records the last operations",
         link: "docs/diagnose.md#collectivetimeout",
     },
@@ -146,8 +146,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         code: DiagnosisCode::UnexplainedError,
-        severity: Severity::Info,
-        proof: "a line `NCCL WARN` of which no finding is known, or PyTorch logs `watchdog got stuck`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError` or `CUDA error`; the first and the last line of each rank whose log contains no timeout, lost peer, or line that proves a cause",
+        severity: Severity::Warning,
+        proof: "PyTorch logs `DistBackendError`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError`, `CUDA error`, an `OutOfMemoryError` of CUDA, collectives that do not match, or a watchdog without a heartbeat; NCCL cannot connect to an address; or mpirun cannot start its daemons. A note for another line `NCCL WARN`, for a host name that ssh cannot resolve, and if all main containers have completed. The first and the last line of each rank whose log contains no timeout, lost peer, or line that proves a cause",
         fix: "read the lines: a connection that fails points to a NetworkPolicy, a wrong interface or a peer that has not started; an error of CUDA or of an adapter to the node",
         link: "docs/diagnose.md#unexplainederror",
     },

@@ -42,10 +42,16 @@ pub struct ContainerLog {
     pub(in crate::diagnosis) bootstrap: Option<(Box<str>, Quote)>,
     pub(in crate::diagnosis) timeouts: Vec<TimeoutRecord>,
     pub(in crate::diagnosis) lost_peers: Vec<(Box<str>, Quote)>,
+    /// The first peer to which no connection could be established.
+    pub(in crate::diagnosis) unreachable: Option<Box<str>>,
+    /// Ranks that did not reach a barrier, in the first line that names them.
+    pub(in crate::diagnosis) absent: Option<(Box<str>, Quote)>,
     /// The first line with each known cause.
     pub(in crate::diagnosis) known: Vec<(DiagnosisCode, Quote)>,
-    /// The first and the last line about an error whose cause is not known.
+    /// The first and the last line about an error whose cause is not known. If an error is fatal, the last line is a fatal one.
     pub(in crate::diagnosis) errors: Vec<Quote>,
+    /// True if an error whose cause is not known terminates a process.
+    pub(in crate::diagnosis) has_fatal: bool,
     /// Ids of the processes that use NCCL.
     pub(in crate::diagnosis) processes: BTreeSet<u32>,
     pub(in crate::diagnosis) cadence: Cadence,
@@ -62,8 +68,8 @@ pub(in crate::diagnosis) struct Quote {
 #[derive(Clone, Debug)]
 pub(in crate::diagnosis) struct NetworkRecord {
     pub(in crate::diagnosis) name: Box<str>,
-    /// True if a connection uses it.
-    pub(in crate::diagnosis) is_connected: bool,
+    /// The first line about a connection that uses it.
+    pub(in crate::diagnosis) connection: Option<Quote>,
     /// True if a connection copies from and to the memory of the accelerator.
     pub(in crate::diagnosis) is_direct: bool,
     pub(in crate::diagnosis) quote: Quote,

@@ -1,8 +1,16 @@
 //! Lines whose cause is known.
 
 use super::job_logs::{JobLogs, PodLog, names};
+use super::peers::pod_of;
+use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
 use crate::diagnosis::snapshot::log::{ContainerLog, Quote};
-use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
+use crate::diagnosis::snapshot::read::truncate;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
+use crate::names::join_names;
+
+/// Maximum length of an error in a message in bytes. The evidence contains more of it.
+const MAX_ERROR: usize = 160;
 
 /// Fix for a wrong address of an adapter whose index no pod sets.
 const INTERFACE_FIX: &str = "\
@@ -27,21 +35,66 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
             *code == DiagnosisCode::WrongGid && !affected.iter().any(|(rank, _)| rank.pod.transport.sets_gid_index);
         found.push(if lacks_interface { diagnosis.with_fix(INTERFACE_FIX) } else { diagnosis });
     }
+    check_accelerators(logs, found);
+}
+
+/// Adds lines about broken accelerators to the finding about the nodes, or reports them.
+fn check_accelerators(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let code = DiagnosisCode::AcceleratorUnhealthy;
+    let affected: Vec<PodLog<'_>> = logs.iter().filter(|pod| pod.quote(code).is_some()).collect();
+    if affected.is_empty() {
+        return;
+    }
+    let evidence: Vec<Evidence> = affected.iter().filter_map(|pod| Some(pod.evidence(pod.quote(code)?))).collect();
+    let workload = logs.job.workload_name();
+    if let Some(known) = found.iter_mut().find(|found| found.code == code && found.workload == workload) {
+        evidence.into_iter().for_each(|evidence| known.push_evidence(evidence));
+        return;
+    }
+    let mut nodes: Vec<&str> = affected.iter().filter_map(|pod| pod.pod.node.as_deref()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let nodes = if nodes.is_empty() { String::new() } else { format!(" on {}", join_names(nodes)) };
+    let message = format!("{} logged an uncorrectable error of an accelerator{nodes}", names(&affected));
+    found.push(logs.diagnosis(code, Recovery::DeviceUnhealthy, &message).with_evidence(evidence));
 }
 
 /// Reports errors of ranks whose logs contain no timeout, lost peer, or line that proves a cause.
 pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
-    let is_explained =
-        |log: &ContainerLog| !log.known.is_empty() || !log.timeouts.is_empty() || !log.lost_peers.is_empty();
-    let affected: Vec<PodLog<'_>> =
+    let is_explained = |log: &ContainerLog| {
+        !log.known.is_empty() || !log.timeouts.is_empty() || !log.lost_peers.is_empty() || log.absent.is_some()
+    };
+    let mut affected: Vec<PodLog<'_>> =
         logs.iter().filter(|pod| !pod.log.errors.is_empty() && !is_explained(pod.log)).collect();
-    if affected.is_empty() {
-        return;
-    }
-    let code = DiagnosisCode::UnexplainedError;
-    let message = format!("{}: {}", names(&affected), code.text());
+    // The most specific lines come first.
+    affected.sort_by_key(|pod| (pod.unreachable().is_none(), !pod.is_fatal()));
+    let Some(first) = affected.first() else { return };
+    let message = unreachable_peers(logs, &affected).unwrap_or_else(|| {
+        let errors = if affected.len() == 1 { "an error" } else { "errors" };
+        let line = if first.is_fatal() { first.log.errors.last() } else { first.log.errors.first() };
+        let line = line.map(|quote| truncate(&quote.text, MAX_ERROR)).unwrap_or_default();
+        format!("{} logged {errors} that no other finding explains: {line}", names(&affected))
+    });
     let evidence = affected.iter().flat_map(|pod| pod.log.errors.iter().map(|quote| pod.evidence(quote)));
-    found.push(logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence));
+    let code = DiagnosisCode::UnexplainedError;
+    let mut diagnosis = logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence);
+    if !affected.iter().any(PodLog::is_fatal) {
+        diagnosis.finding.severity = Severity::Info;
+    }
+    found.push(diagnosis);
+}
+
+/// Returns a message about the peers to which some of `affected` cannot connect.
+fn unreachable_peers(logs: &JobLogs<'_>, affected: &[PodLog<'_>]) -> Option<String> {
+    let ranks: Vec<PodLog<'_>> = affected.iter().copied().filter(|pod| pod.unreachable().is_some()).collect();
+    let mut peers: Vec<String> = Vec::new();
+    for address in ranks.iter().filter_map(|rank| rank.unreachable()) {
+        let peer = pod_of(logs, address).map_or_else(|| address.to_owned(), |pod| format!("{pod} ({address})"));
+        if !peers.contains(&peer) {
+            peers.push(peer);
+        }
+    }
+    (!peers.is_empty()).then(|| format!("{} cannot connect to {}", names(&ranks), join_names(peers)))
 }
 
 /// Returns the recovery of the causes that one line proves.
@@ -61,5 +114,18 @@ impl<'a> PodLog<'a> {
     /// Returns the line that proves a cause.
     pub(super) fn quote(self, code: DiagnosisCode) -> Option<&'a Quote> {
         self.log.known.iter().find(|(known, _)| *known == code).map(|(_, quote)| quote)
+    }
+
+    /// Returns the peer to which no connection could be established.
+    fn unreachable(&self) -> Option<&'a str> {
+        self.log.unreachable.as_deref().filter(|_| self.is_fatal())
+    }
+
+    /// Returns true if an error terminates a process, and the main containers have not completed in spite of it.
+    fn is_fatal(&self) -> bool {
+        let has_completed = |container: &ContainerRecord| {
+            matches!(&container.state, StateRecord::Terminated(termination) if termination.exit_code == 0)
+        };
+        self.log.has_fatal && !self.pod.main().all(has_completed)
     }
 }

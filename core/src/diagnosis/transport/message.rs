@@ -1,4 +1,4 @@
-//! Lines of NCCL, its network plugins, PyTorch and Gloo that decide a finding.
+//! Lines of NCCL, its network plugins, PyTorch, Gloo and mpirun that decide a finding.
 
 use super::line::{Level, LogLine};
 use crate::diagnosis::DiagnosisCode;
@@ -26,10 +26,14 @@ pub(super) enum Message<'a> {
     TimeoutGroup { group: &'a str, sequence: u64 },
     /// The connection to a peer was closed or reset: an address or host name.
     LostPeer(&'a str),
+    /// No connection to a peer could be established: an address or host name.
+    Unreachable(&'a str),
+    /// Ranks that did not reach a barrier of Gloo, separated by commas.
+    Absent(&'a str),
     /// A line whose cause is known.
     Known(DiagnosisCode),
-    /// An error whose cause is not known.
-    Error,
+    /// An error whose cause is not known. After a fatal one, the process terminates.
+    Error { is_fatal: bool },
 }
 
 /// A collective operation that timed out, in PyTorch's watchdog or in Gloo.
@@ -43,7 +47,7 @@ pub(super) struct CollectiveTimeout<'a> {
 }
 
 /// Texts whose cause is known: a line contains all of one entry.
-const KNOWN: [(&[&str], DiagnosisCode); 18] = [
+const KNOWN: [(&[&str], DiagnosisCode); 22] = [
     (&["Bootstrap : no socket interface found"], DiagnosisCode::NoSocketInterface),
     (&["NET/Socket : no interface found"], DiagnosisCode::NoSocketInterface),
     (&["NET/Socket : No usable listening interface found"], DiagnosisCode::NoSocketInterface),
@@ -58,20 +62,42 @@ const KNOWN: [(&[&str], DiagnosisCode); 18] = [
     (&["Got completion from peer", "(12) "], DiagnosisCode::FabricTimeout),
     (&["failed to extend /dev/shm"], DiagnosisCode::SharedMemoryTooSmall),
     (&["/dev/shm/nccl", "No space left on device"], DiagnosisCode::SharedMemoryTooSmall),
+    (&["killed by signal: Bus error", "out of shared memory"], DiagnosisCode::SharedMemoryTooSmall),
+    (&["caused by insufficient shared memory (shm)"], DiagnosisCode::SharedMemoryTooSmall),
+    (&["uncorrectable ECC error encountered"], DiagnosisCode::AcceleratorUnhealthy),
+    (&["uncorrectable NVLink error detected"], DiagnosisCode::AcceleratorUnhealthy),
     (&["Failed to initialize any NET plugin"], DiagnosisCode::NetPluginMissing),
     (&["Mismatched NCCL version detected"], DiagnosisCode::NcclVersionsDiffer),
     (&["Multiple Ranks are using the same GPU"], DiagnosisCode::AcceleratorShared),
     (&["Duplicate GPU detected"], DiagnosisCode::AcceleratorShared),
 ];
 
-/// Errors of PyTorch outside NCCL's log.
-const EXCEPTIONS: [&str; 6] = [
-    "ProcessGroupNCCL's watchdog got stuck for ",
-    "DistNetworkError: ",
-    "DistStoreError: ",
-    "RendezvousConnectionError: ",
-    "RendezvousTimeoutError",
-    "CUDA error: ",
+/// Errors of PyTorch outside NCCL's log and of mpirun, and whether they are fatal.
+const EXCEPTIONS: [(&str, bool); 21] = [
+    ("ProcessGroupNCCL's watchdog got stuck for ", true),
+    ("detected no heartbeat of its watchdog", true),
+    ("Heartbeat monitor timed out!", true),
+    ("due to ProcessGroupNCCL watchdog hang", true),
+    ("DistBackendError: ", true),
+    ("DistNetworkError: ", true),
+    ("DistStoreError: ", true),
+    ("RendezvousConnectionError: ", true),
+    ("RendezvousTimeoutError", true),
+    ("RuntimeError: NCCL Error ", true),
+    // PyTorch explains the code that NCCL returned, and quotes NCCL's last warning in a line after it.
+    ("ncclSystemError: ", true),
+    ("ncclRemoteError: ", true),
+    ("ncclInternalError: ", true),
+    ("ncclUnhandledCudaError: ", true),
+    ("Detected mismatch between collectives on ranks", true),
+    // Without the name of an exception, an agent of torchrun has found another one on its node, and continues.
+    ("Error: The server socket has failed to listen on any local network address", true),
+    ("torch.OutOfMemoryError: ", true),
+    ("torch.cuda.OutOfMemoryError: ", true),
+    ("CUDA error: ", true),
+    ("unable to reliably start one or more daemons", true),
+    // A script may wait in a loop until the name resolves.
+    ("ssh: Could not resolve hostname ", false),
 ];
 
 /// Text before the duration in Gloo's message about an operation that timed out.
@@ -80,8 +106,13 @@ const GLOO: &str = "Timed out waiting ";
 const GLOO_OPERATIONS: [&str; 2] = ["recv operation to complete", "send operation to complete"];
 /// Text after which PyTorch's watchdog describes the operation.
 const WATCHDOG: &str = "Watchdog caught collective operation timeout: ";
-/// Text before the number of the operation, in the line after it.
-const DETECTED: &str = "failure detected by watchdog at work sequence id: ";
+/// Texts before the number of the operation, in the line after it; the second one in PyTorch 2.5.
+const DETECTED: [&str; 2] = [
+    "failure detected by watchdog at work sequence id: ",
+    "(either an error or timeout) detected by watchdog at work: ",
+];
+/// Text after the ranks that did not reach a barrier of Gloo.
+const BARRIER: &str = " failed to pass monitoredBarrier in ";
 
 impl<'a> Message<'a> {
     /// Parses the text of a line; `None` if it decides nothing.
@@ -94,9 +125,11 @@ impl<'a> Message<'a> {
         if let Some(code) = known(text).filter(|_| line.level != Some(Level::Info)) {
             return Some(Self::Known(code));
         }
+        if let Some(peer) = unreachable_peer(text).filter(|_| line.level != Some(Level::Info)) {
+            return Some(Self::Unreachable(peer));
+        }
         let found = if line.level.is_some() { Self::parse_nccl(text) } else { Self::parse_other(text) };
-        let is_error = || line.level == Some(Level::Warn) || is_exception(line);
-        found.or_else(|| is_error().then_some(Self::Error))
+        found.or_else(|| is_fatal(line).map(|is_fatal| Self::Error { is_fatal }))
     }
 
     fn parse_nccl(text: &'a str) -> Option<Self> {
@@ -126,9 +159,12 @@ impl<'a> Message<'a> {
     }
 
     fn parse_other(text: &'a str) -> Option<Self> {
-        if let Some((prefix, sequence)) = text.split_once(DETECTED) {
-            let sequence = first_word(sequence).parse().ok()?;
+        if let Some((prefix, sequence)) = DETECTED.iter().find_map(|detected| text.split_once(detected)) {
+            let sequence = first_word(sequence).trim_end_matches(',').parse().ok()?;
             return Some(Self::TimeoutGroup { group: group(prefix)?, sequence });
+        }
+        if let Some((ranks, _)) = text.split_once(BARRIER) {
+            return absent_ranks(ranks).map(Self::Absent);
         }
         match text.split_once(WATCHDOG) {
             Some((prefix, work)) => CollectiveTimeout::parse(prefix, work).map(Self::Timeout),
@@ -185,8 +221,30 @@ fn lost_peer(text: &str) -> Option<&str> {
     Some(peer.split(']').next().unwrap_or_default())
 }
 
-fn is_exception(line: LogLine<'_>) -> bool {
-    line.level.is_none() && EXCEPTIONS.iter().any(|name| line.text.contains(name))
+/// Returns the peer in NCCL's messages about a connection that could not be established: `Connect to 10.0.0.1<4242> failed : …`.
+fn unreachable_peer(text: &str) -> Option<&str> {
+    let (_, after) = text.strip_prefix("socket")?.split_once("onnect to ")?;
+    let (peer, result) = after.split_once('<')?;
+    let has_failed = result.contains("> failed") || result.contains("exceeded");
+    (has_failed && !peer.is_empty()).then_some(peer)
+}
+
+/// Returns the ranks at the end of `[Rank 0]: Ranks 1, 2`.
+fn absent_ranks(text: &str) -> Option<&str> {
+    let is_list = |ranks: &&str| {
+        let is_valid = |byte: u8| byte.is_ascii_digit() || byte == b',' || byte == b' ';
+        ranks.starts_with(|first: char| first.is_ascii_digit()) && ranks.bytes().all(is_valid)
+    };
+    ["Ranks ", "Rank "].into_iter().find_map(|name| text.rsplit_once(name).map(|(_, ranks)| ranks).filter(is_list))
+}
+
+/// Returns true for an error after which the process terminates, and false for another one; `None` if the line is no error.
+fn is_fatal(line: LogLine<'_>) -> Option<bool> {
+    match line.level {
+        Some(Level::Info) => None,
+        Some(Level::Warn) => Some(false),
+        None => EXCEPTIONS.iter().find(|(name, _)| line.text.contains(name)).map(|(_, is_fatal)| *is_fatal),
+    }
 }
 
 fn known(text: &str) -> Option<DiagnosisCode> {

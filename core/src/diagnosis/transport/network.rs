@@ -70,7 +70,7 @@ const NOT_RDMA: [&str; 2] = ["FasTrak", "GPUDirectTCPX"];
 /// Reports ranks whose adapters copy through the memory of the host.
 fn check_direct(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let is_indirect = |rank: &PodLog<'_>| {
-        let connected = || rank.log.networks.iter().filter(|network| network.is_connected);
+        let connected = || rank.log.networks.iter().filter(|network| network.connection.is_some());
         let over_rdma = connected().next().is_some() && rank.tcp().is_none();
         let is_other = |network: &NetworkRecord| NOT_RDMA.iter().any(|name| network.name.starts_with(name));
         over_rdma
@@ -81,10 +81,9 @@ fn check_direct(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     if affected.is_empty() {
         return;
     }
-    let connection = |network: &&NetworkRecord| network.is_connected;
     let evidence = affected.iter().filter_map(|rank| {
-        let network = rank.log.networks.iter().find(connection)?;
-        Some(rank.evidence(&network.quote))
+        let connection = rank.log.networks.iter().find_map(|network| network.connection.as_ref())?;
+        Some(rank.evidence(connection))
     });
     let message = format!("no connection of {} uses GPUDirect RDMA", names(&affected));
     let finding = logs.diagnosis(DiagnosisCode::GpuDirectUnused, Recovery::NetworkStays, &message);

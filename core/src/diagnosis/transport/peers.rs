@@ -61,7 +61,7 @@ fn is_proxy(peer: &str) -> bool {
 }
 
 /// Returns the short name of the pod with an address, or whose name is the first label of a host name.
-fn pod_of(logs: &JobLogs<'_>, peer: &str) -> Option<String> {
+pub(super) fn pod_of(logs: &JobLogs<'_>, peer: &str) -> Option<String> {
     let host = peer.split('.').next().unwrap_or_default();
     let is_peer = |address: Option<&str>, name: &str| address == Some(peer) || name == host;
     let mut pods = logs.job.pods.iter();

@@ -11,6 +11,8 @@ pub const MAX_LINE: usize = 8 * 1024;
 pub const MAX_LOG: usize = 64 * 1024 * 1024;
 /// Maximum number of containers in one file, as `kubectl logs --prefix` prints them.
 pub const MAX_LOG_CONTAINERS: usize = 4_096;
+/// First byte of an escape sequence.
+const ESCAPE: u8 = 0x1b;
 
 /// Reads the log of a container, or of several containers if lines have the prefix of `kubectl logs --prefix`.
 #[derive(Debug)]
@@ -66,7 +68,8 @@ impl LogReader {
     }
 
     fn finish_line(&mut self) {
-        let bytes = std::mem::take(&mut self.line);
+        let mut bytes = std::mem::take(&mut self.line);
+        strip_escapes(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let line = LogLine::parse(&text);
         if !line.text.is_empty()
@@ -98,4 +101,30 @@ impl LogReader {
         self.logs.push(ContainerLog::new(log));
         self.logs.last_mut()
     }
+}
+
+/// Part of an escape sequence that was read.
+#[derive(Clone, Copy)]
+enum Escape {
+    None,
+    Start,
+    Parameters,
+}
+
+/// Removes the escape sequences with which programs color lines: `ESC [`, parameters and a letter.
+fn strip_escapes(line: &mut Vec<u8>) {
+    if !line.contains(&ESCAPE) {
+        return;
+    }
+    let mut state = Escape::None;
+    line.retain(|byte| {
+        let (next, is_text) = match (state, *byte) {
+            (_, ESCAPE) => (Escape::Start, false),
+            (Escape::Start, b'[') | (Escape::Parameters, b' '..=b'?') => (Escape::Parameters, false),
+            (Escape::Parameters, b'@'..=b'~') => (Escape::None, false),
+            _ => (Escape::None, true),
+        };
+        state = next;
+        is_text
+    });
 }

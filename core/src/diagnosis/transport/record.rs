@@ -31,8 +31,11 @@ impl ContainerLog {
             bootstrap: None,
             timeouts: Vec::new(),
             lost_peers: Vec::new(),
+            unreachable: None,
+            absent: None,
             known: Vec::new(),
             errors: Vec::new(),
+            has_fatal: false,
             processes: BTreeSet::new(),
             cadence: Cadence::default(),
         }
@@ -64,11 +67,14 @@ impl ContainerLog {
                     self.known.push((code, quote));
                 }
             }
-            Message::Error => {
-                // The first one is often the cause, the last one the end.
-                self.errors.truncate(1);
-                self.errors.push(quote);
+            Message::Unreachable(peer) => {
+                self.unreachable.get_or_insert_with(|| truncate(peer, MAX_NAME));
+                self.add_error(true, quote);
             }
+            Message::Absent(ranks) => {
+                self.absent.get_or_insert_with(|| (truncate(ranks, MAX_NAME), quote));
+            }
+            Message::Error { is_fatal } => self.add_error(is_fatal, quote),
             Message::TimeoutGroup { group, sequence } => {
                 let is_meant = |known: &&mut TimeoutRecord| {
                     known.group.is_none() && known.rank == line.rank && known.sequence == sequence
@@ -89,13 +95,25 @@ impl ContainerLog {
     fn add_network(&mut self, name: &str, is_direct: Option<bool>, quote: Quote) {
         let known = self.networks.iter_mut().find(|network| *network.name == *name);
         if let Some(network) = known {
-            network.is_connected |= is_direct.is_some();
             network.is_direct |= is_direct == Some(true);
+            if is_direct.is_some() && network.connection.is_none() {
+                network.connection = Some(quote);
+            }
         } else if self.networks.len() < MAX_DISTINCT {
             let name = truncate(name, MAX_NAME);
-            let (is_connected, is_direct) = (is_direct.is_some(), is_direct == Some(true));
-            self.networks.push(NetworkRecord { name, is_connected, is_direct, quote });
+            let connection = is_direct.is_some().then(|| quote.clone());
+            self.networks.push(NetworkRecord { name, connection, is_direct: is_direct == Some(true), quote });
         }
+    }
+
+    /// Records an error. The first one is often the cause, the last one the end, unless only others are fatal.
+    fn add_error(&mut self, is_fatal: bool, quote: Quote) {
+        if self.has_fatal && !is_fatal {
+            return;
+        }
+        self.has_fatal |= is_fatal;
+        self.errors.truncate(1);
+        self.errors.push(quote);
     }
 
     fn add_timeout(&mut self, rank: Option<u32>, timeout: CollectiveTimeout<'_>, quote: Quote) {

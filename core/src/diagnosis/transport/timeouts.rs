@@ -16,10 +16,17 @@ const PAIRED: [&str; 2] = ["SEND", "RECV"];
 const GLOO_FIX: &str = "\
     look at the ranks that logged no time-out: an exception, a slow checkpoint or data loader, a different code path";
 
+/// Fix for a barrier, which names the ranks that are late.
+const BARRIER_FIX: &str = "\
+    look at the ranks that did not reach the barrier: an exception, a slow checkpoint or data loader, a different code path";
+
 /// Reports operations that timed out: which ranks waited, and which ones they waited for, as far as the logs show it.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let has_barrier = check_barrier(logs, found);
+    let waited = logs.ranks().flat_map(|rank| rank.log.timeouts.iter().map(move |timeout| (rank, timeout)));
+    // The other operations of Gloo that time out with a barrier are a part of it.
     let waited: Vec<(PodLog<'_>, &TimeoutRecord)> =
-        logs.ranks().flat_map(|rank| rank.log.timeouts.iter().map(move |timeout| (rank, timeout))).collect();
+        waited.filter(|(_, timeout)| !has_barrier || !timeout.operation.is_empty()).collect();
     let Some((_, first)) = waited.first() else { return };
     let behind = behind(&waited);
     let lowest = if behind.is_empty() { lowest(&waited) } else { Vec::new() };
@@ -58,6 +65,19 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let recovery = if is_gloo { Recovery::OperationFailed } else { Recovery::CollectiveAborted };
     let diagnosis = logs.diagnosis(DiagnosisCode::CollectiveTimeout, recovery, &message).with_evidence(evidence);
     found.push(if is_gloo { diagnosis.with_fix(GLOO_FIX) } else { diagnosis });
+}
+
+/// Reports the ranks that did not reach a barrier of Gloo. Returns false if no log names any.
+fn check_barrier(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) -> bool {
+    let affected: Vec<_> = logs.ranks().filter_map(|rank| Some((rank, rank.log.absent.as_ref()?))).collect();
+    let Some((_, (ranks, _))) = affected.first() else { return false };
+    let noun = if ranks.contains(',') { "ranks" } else { "rank" };
+    let message =
+        format!("monitoredBarrier timed out; not reached by {noun} {ranks} of its process group: look there first");
+    let evidence = affected.iter().map(|(rank, (_, quote))| rank.evidence(quote));
+    let diagnosis = logs.diagnosis(DiagnosisCode::CollectiveTimeout, Recovery::OperationFailed, &message);
+    found.push(diagnosis.with_evidence(evidence).with_fix(BARRIER_FIX));
+    true
 }
 
 /// Returns the ranks whose operation precedes that of other ranks. Numbers are compared within one process group only.
