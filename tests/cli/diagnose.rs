@@ -460,6 +460,22 @@ fn lost_logs_of_a_file_are_counted() {
     "NAME   READY\na-0    1/1\n",
     "found a string: write the dump with -o yaml or -o json of kubectl get"
 )]
+#[case::items_only(
+    "items.json",
+    r#"[{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]"#,
+    "found a list: keep the object with `apiVersion`, `kind` and `items`, as kubectl get writes it"
+)]
+#[case::watch(
+    "watch.json",
+    r#"{"type": "ADDED", "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}}"#,
+    "it has no `apiVersion` and no `kind`: write the dump with kubectl get -o yaml or -o json"
+)]
+#[case::describe("describe.yaml", "Name: a\nNamespace: b\n", "without describe or --output-watch-events")]
+#[case::output_of_a_command(
+    "forbidden.yaml",
+    "Error from server (Forbidden): nodes is forbidden: User \"anna\" cannot list resource \"nodes\"\n",
+    "document 1, line 1: the line is no part of an object"
+)]
 #[case::anchor_of_another_item(
     "converted.yaml",
     "apiVersion: v1\nitems:\n- &a {apiVersion: v1, kind: Pod, metadata: {name: a, uid: \"1\"}}\n- *a\nkind: List\n",
@@ -482,6 +498,18 @@ fn standard_input_is_no_log(#[case] text: &str, #[case] stderr: &str, #[case] is
     let run = trainmesh(&["diagnose", "-f", "-"], text);
     assert_exit(&run, 2, &[], stderr);
     assert_eq!(run.stderr.contains("a log is read only from a file that is named *.log"), is_log, "{run:#?}");
+}
+
+/// The output of a command before a list is reported, and the list is read.
+#[rstest]
+#[case::yaml("error: the server doesn't have a resource type \"mpijobs\"\n")]
+#[case::several_lines("E1128 23:50:01.123456   12345 memcache.go:287] a\nE1128 23:50:02.123456   12345 memcache.go:287] a\n")]
+fn the_output_of_a_command_before_a_list(#[case] output: &str) {
+    let item = DUMP.split("\n---\n").next().unwrap();
+    let run = trainmesh(&["diagnose", "-f", "-"], &format!("{output}{item}\n"));
+    assert_exit(&run, 2, &["ImagePullFails"], "stdin: document 1, line 1: the line is no part of an object");
+    assert_eq!(run.stderr.matches("error: stdin").count(), 1, "{run:#?}");
+    assert!(!run.stderr.contains("a log is read only"), "{run:#?}");
 }
 
 /// The scheduler reports the same about each pod.

@@ -21,8 +21,24 @@ const YAML_FIELDS: [&[u8]; 2] = [b"kind:", b"metadata:"];
 const YAML_DOCUMENT: &[u8] = b"apiVersion:";
 /// The same, after another line.
 const DOCUMENT_LINE: &[u8] = b"\napiVersion:";
-/// Length of the start of a line in YAML that is compared: that of the longest text.
-pub(super) const LINE_START: usize = YAML_DOCUMENT.len();
+/// Starts of lines that commands print beside an object: errors and warnings of kubectl, a prompt, a code fence.
+const OUTPUT: [&[u8]; 8] = [
+    b"error: ",
+    b"Error from server",
+    b"Warning: ",
+    b"No resources found",
+    b"The connection to the server ",
+    NO_CONNECTION,
+    b"$ ",
+    b"```",
+];
+const NO_CONNECTION: &[u8] = b"Unable to connect to the server";
+/// Length of the start of a line that is compared: that of the longest text.
+pub(super) const LINE_START: usize = NO_CONNECTION.len();
+/// Levels of klog, with which client-go logs.
+const LEVELS: &[u8] = b"IWEF";
+/// Length of the start of a line of klog, such as `E1128 `: level, month and day.
+const KLOG_START: usize = 6;
 /// Fields with which kubectl starts an object. Items that start with others may inherit their type from a field after them.
 const TYPE_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 /// Maximum length of the fields before the items of a JSON list: type, resource version and continue token.
@@ -157,6 +173,15 @@ pub(super) fn starts_document(text: &[u8]) -> bool {
 pub(super) fn next_document(text: &[u8]) -> Option<usize> {
     let line = memchr::memmem::find(text.strip_prefix(YAML_DOCUMENT)?, DOCUMENT_LINE)?;
     Some(YAML_DOCUMENT.len() + line + 1)
+}
+
+/// Returns true if a line is the output of a command and no part of an object.
+pub(super) fn is_output(line: &[u8]) -> bool {
+    let is_klog = match line.get(..KLOG_START) {
+        Some([level, date @ .., b' ']) => LEVELS.contains(level) && date.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    is_klog || OUTPUT.iter().any(|start| line.starts_with(start))
 }
 
 /// Returns true if a line may follow the items of a list in YAML: a field, the indented lines of one, or a comment.

@@ -12,7 +12,7 @@ use super::MAX_DOCUMENT;
 use super::braces::BraceScanner;
 use super::encoding::HEAD_LENGTH;
 use super::list::{
-    LINE_START, List, MAX_HEADER, Next, Syntax, continues_list, is_tail_line, next_document, starts_document,
+    LINE_START, List, MAX_HEADER, Next, Syntax, continues_list, is_output, is_tail_line, next_document, starts_document,
 };
 use super::window::{SEPARATOR, Window};
 use crate::yaml::SPLIT_ADVICE;
@@ -73,6 +73,12 @@ pub(super) enum SplitError {
         "unexpected text at the start of the line: the lines of a list are indented, and `---` separates documents"
     )]
     UnexpectedLine,
+    /// Lines of a command before an object.
+    #[error(
+        "the line is no part of an object, but an error of a command, a prompt or a code fence: check whether the command failed, \
+         and remove the line"
+    )]
+    Output,
 }
 
 impl<R: Read> Splitter<R> {
@@ -132,6 +138,7 @@ impl<R: Read> Splitter<R> {
                 Some(b'%') if self.window.text().starts_with(b"%") => {
                     return self.skip_section(SplitError::Directive).map(Some);
                 }
+                Some(_) if self.splits_lists && self.starts_output()? => return self.skip_output().map(Some),
                 Some(first) if self.splits_lists && self.starts_list(first)? => {}
                 Some(b'{') => return self.json_object().map(Some),
                 Some(_) => return self.section().map(Some),
@@ -256,6 +263,20 @@ impl<R: Read> Splitter<R> {
         self.after_json = true;
         self.document += 1;
         Ok(RawDocument { document, line, text: Err(SplitError::TooLarge), item: None })
+    }
+
+    /// Returns true if the next line is the output of a command.
+    fn starts_output(&mut self) -> io::Result<bool> {
+        self.window.peek(LINE_START)?;
+        Ok(is_output(self.window.text()))
+    }
+
+    /// Skips the output of a command, and returns it as an invalid document. The object after it is read.
+    fn skip_output(&mut self) -> io::Result<RawDocument<'_>> {
+        let (document, line) = (self.document, self.window.line());
+        self.skip_lines(|line| !is_output(line) && !line.trim_ascii().is_empty())?;
+        self.document += usize::from(self.window.text().is_empty());
+        Ok(RawDocument { document, line, text: Err(SplitError::Output), item: None })
     }
 
     /// Recognizes a list whose first byte is `first`, and consumes the text before its items.

@@ -21,6 +21,12 @@ use trainmesh_core::manifest::{Document, DocumentError};
 const DEFAULT_NAMESPACE: &str = "default";
 /// End of the error about a document that is no object, such as a table of kubectl.
 const NO_OBJECT: &str = "found a string";
+/// The error about a list without its type, as `jq .items` writes it.
+const ITEMS_ONLY: &str = "expected a Kubernetes object, found a list";
+/// The error about an object of another program, such as the output of `kubectl describe`.
+const NO_TYPE: &str = "not a Kubernetes object: it has no `apiVersion` and no `kind`";
+/// Start of the error about the output of a command, which is explained.
+const OUTPUT: &str = "the line is no part of an object";
 /// End of the error about an alias whose anchor is in another item of a list, as after a conversion by a YAML library.
 const UNKNOWN_ANCHOR: &str = "found unknown anchor";
 /// Source of errors about standard input.
@@ -215,8 +221,17 @@ fn hint(error: &DocumentError) -> Option<&'static str> {
     if error.message.ends_with(UNKNOWN_ANCHOR) {
         return Some("the items of a list share no anchors, which kubectl does not write: convert the dump to JSON");
     }
+    if error.message.starts_with(OUTPUT) {
+        return None;
+    }
     if error.message.ends_with(NO_OBJECT) {
         return Some("write the dump with -o yaml or -o json of kubectl get");
+    }
+    if error.message == ITEMS_ONLY {
+        return Some("keep the object with `apiVersion`, `kind` and `items`, as kubectl get writes it");
+    }
+    if error.message == NO_TYPE {
+        return Some("write the dump with kubectl get -o yaml or -o json, without describe or --output-watch-events");
     }
     let is_start = error.document == 0 && error.line.is_some_and(|line| line <= MAX_LOG_LINE);
     let is_log = &*error.source == STDIN_SOURCE && is_start && !error.message.starts_with(ITEM);
