@@ -103,6 +103,11 @@ impl Inputs {
         &self.substitutions
     }
 
+    /// Returns the names of the files and pipes without content.
+    pub fn empty_sources(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().filter(|source| source.is_empty()).map(|source| &**source.name())
+    }
+
     /// Returns all objects, in the order of the input.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
         self.documents_containing(&[])

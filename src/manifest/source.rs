@@ -63,6 +63,15 @@ impl Source {
         if let Content::File(path) = &self.content { Some(path) } else { None }
     }
 
+    /// Returns true if the source has no content.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.content {
+            Content::File(path) => fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0),
+            Content::Memory(bytes) => bytes.is_empty(),
+            Content::Disk(_) | Content::Rejected(_) => false,
+        }
+    }
+
     pub(super) fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }

@@ -446,6 +446,21 @@ fn logs_without_a_pod_are_named(#[case] file: &str, #[case] code: i32, #[case] s
     assert_exit(&run, if code == 0 { 2 } else { 1 }, &[], if code == 0 { "error: no log" } else { "" });
 }
 
+/// Files of other programs are named as what they are.
+#[rstest]
+#[case::ras("ncclras.log", "NCCL version 2.24.3 compiled with CUDA 12.6\nCUDA runtime version 12060\n\nJob summary\n===========\n",
+    "ncclras.log: not checked: the output of ncclras")]
+#[case::stacks("pyspy_llama-worker-0.log", "Process 123: python train.py\nPython v3.10.12\n\nThread 123 (idle)\n",
+    "pyspy_llama-worker-0.log: not checked: the output of py-spy")]
+#[case::version("llama-master-0.log", "NCCL version 2.24.3+cuda12.6\nProcess 123: python train.py\n", "")]
+fn outputs_of_other_programs(#[case] name: &str, #[case] text: &str, #[case] stderr: &str) {
+    let dump = rdma_dump();
+    let files = [("dump.yaml", dump.as_str()), ("team-a_llama-worker-0_pytorch.log", SOCKET), (name, text)];
+    let run = with_files(&files, &["-f", "DIR", "--logs"]);
+    assert_exit(&run, 1, &["RankOnTcp"], stderr);
+    assert_eq!(run.stderr.contains("not checked"), !stderr.is_empty(), "{run:#?}");
+}
+
 #[test]
 fn lost_logs_of_a_file_are_counted() {
     let log = format!("[pod/llama-worker-0/pytorch] {SOCKET}[pod/llama-worker-9/pytorch] {SOCKET}");
@@ -510,6 +525,44 @@ fn the_output_of_a_command_before_a_list(#[case] output: &str) {
     assert_exit(&run, 2, &["ImagePullFails"], "stdin: document 1, line 1: the line is no part of an object");
     assert_eq!(run.stderr.matches("error: stdin").count(), 1, "{run:#?}");
     assert!(!run.stderr.contains("a log is read only"), "{run:#?}");
+}
+
+/// `kubectl get nodes -o yaml > nodes.yaml` without the permission writes an empty file.
+#[rstest]
+#[case::beside_a_dump(DUMP, "", 1, "nodes.yaml: empty: the command that wrote it may have failed")]
+#[case::alone("", "", 2, "files are empty: no Kubernetes object found")]
+#[case::empty_list(DUMP, "apiVersion: v1\nkind: List\nitems: []\n", 1, "")]
+fn empty_files(#[case] dump: &str, #[case] nodes: &str, #[case] code: i32, #[case] stderr: &str) {
+    let run =
+        with_files(&[("dump.yaml", dump), ("nodes.yaml", nodes)], &["-f", "DIR/dump.yaml", "-f", "DIR/nodes.yaml"]);
+    assert_exit(&run, code, &[], stderr);
+    assert_eq!(run.stderr.contains("may have failed"), stderr.contains("may have failed"), "{run:#?}");
+}
+
+#[test]
+fn empty_standard_input_beside_a_dump() {
+    let run = with_files(&[("dump.yaml", DUMP)], &["-f", "DIR/dump.yaml", "-f", "-"]);
+    assert_exit(&run, 1, &["ImagePullFails"], "note: stdin: empty: the command that wrote it may have failed");
+}
+
+/// A dump that somebody has edited.
+#[rstest]
+#[case::no_metadata(r#""metadata": {"name": "a", "#, r#""metadat": {"name": "a", "#, 2, "metadata.name is missing")]
+#[case::no_name(r#""name": "a", "namespace""#, r#""namespace""#, 2, "metadata.name is missing")]
+#[case::number(r#""name": "a", "namespace""#, r#""name": 1, "namespace""#, 2, "metadata.name: expected a string: quote it")]
+#[case::time(r#""name": "a", "namespace""#, r#""name": "a", "creationTimestamp": "yesterday", "namespace""#, 2,
+    "metadata.creationTimestamp: expected a time")]
+#[case::count(r#""state": {"#, r#""restartCount": "many", "state": {"#, 2,
+    "status.containerStatuses[0].restartCount: expected a number")]
+#[case::no_time(r#""name": "a", "namespace""#, r#""name": "a", "creationTimestamp": null, "namespace""#, 0, "")]
+#[case::generated_name(r#""name": "a", "namespace""#, r#""generateName": "a-", "namespace""#, 0, "")]
+#[case::number_of_restarts(r#""state": {"#, r#""restartCount": 0, "state": {"#, 0, "")]
+fn edited_fields(#[case] from: &str, #[case] to: &str, #[case] code: i32, #[case] stderr: &str) {
+    assert_eq!(HEALTHY.matches(from).count(), 1, "{from}");
+    let others = r#"{"apiVersion": "v1", "kind": "Config"}"#;
+    let run = diagnose(&[], &format!("{}\n{HEALTHY}\n{others}\n", HEALTHY.replace(from, to)));
+    assert_exit(&run, code, &["nothing found in "], stderr);
+    assert_eq!(run.stderr.contains("error: "), code == 2, "{run:#?}");
 }
 
 /// The scheduler reports the same about each pod.

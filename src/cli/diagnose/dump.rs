@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use anyhow::{Context as _, anyhow, bail};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::directory::{is_log, logs_in};
 use crate::cli::{print_error, print_note, print_warning, stderr};
@@ -155,6 +156,7 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let mut snapshot = ClusterSnapshot::default();
     let mut errors = Vec::new();
     let mut has_manifests = false;
+    let mut has_objects = false;
     let stderr = &mut stderr(ColorChoice::Auto);
     let reader = snapshot.reader();
     let read = |document: Document| {
@@ -163,7 +165,17 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
         }
         let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
         let is_manifest = document.value.pointer("/metadata/uid").is_none();
-        Ok((reader.read(&document.value, default), is_manifest, document.source))
+        let object = reader.read(&document.value, default);
+        // The names of events, and of what no check reads, such as a configuration of kubectl, do not matter.
+        let needs_name = object.is_some() && document.value.get("kind").and_then(Value::as_str) != Some("Event");
+        if needs_name
+            && let Some(message) = name_problem(&document.value)
+        {
+            return Err(field_error(&document, message));
+        }
+        let mistyped = object.as_ref().and_then(|_| value_problem(&document.value));
+        let error = mistyped.map(|message| field_error(&document, &message));
+        Ok((object, error, is_manifest, document.source))
     };
     inputs.map_dumped_objects(read, |document| {
         match document {
@@ -171,8 +183,14 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
                 print_error(stderr, format_args!("{error}"));
                 errors.push(error);
             }
-            Ok((Ok((object, is_manifest, source)), _)) => {
+            Ok((Ok((object, error, is_manifest, source)), _)) => {
+                has_objects = true;
                 has_manifests |= is_manifest;
+                // The other fields of the object are read.
+                if let Some(error) = error {
+                    print_error(stderr, format_args!("{error}"));
+                    errors.push(error);
+                }
                 if let Some(object) = object {
                     snapshot.add_record(object).with_context(|| source.to_string())?;
                 }
@@ -193,6 +211,10 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     if !errors.is_empty() {
         snapshot.mark_incomplete();
     }
+    // Without any object, the input as a whole is an error.
+    for name in inputs.empty_sources().filter(|_| has_objects) {
+        print_note(stderr, format_args!("{name}: empty: the command that wrote it may have failed"));
+    }
     let repeats = snapshot.repeats();
     if repeats > 0 {
         let (noun, verb) = if repeats == 1 { ("object", "is") } else { ("objects", "are") };
@@ -206,10 +228,42 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
 fn namespace_error(document: &Document) -> Option<DocumentError> {
     let namespace =
         document.value.pointer("/metadata/namespace").filter(|found| !found.is_null() && !found.is_string())?;
+    Some(field_error(document, &format!("metadata.namespace: expected a string, found {namespace}: quote it")))
+}
+
+/// Returns what is wrong about the name of an object. Without a name, other versions of the object and its peers are not known.
+fn name_problem(object: &Value) -> Option<&'static str> {
+    let metadata = object.get("metadata");
+    let name = metadata.and_then(|metadata| metadata.get("name"));
+    // The apiserver completes the name of a manifest.
+    let is_generated = || metadata.and_then(|metadata| metadata.get("generateName")).is_some_and(Value::is_string);
+    match name {
+        Some(Value::String(name)) if !name.is_empty() => None,
+        Some(Value::Null | Value::String(_)) | None if is_generated() => None,
+        Some(Value::Null | Value::String(_)) | None => Some("metadata.name is missing"),
+        Some(_) => Some("metadata.name: expected a string: quote it"),
+    }
+}
+
+/// Returns which field that decides about findings has a value of another type, as after a replacement by hand.
+fn value_problem(object: &Value) -> Option<String> {
+    let is_time = |time: &Value| time.as_str().is_some_and(|time| time.parse::<Timestamp>().is_ok());
+    let created = object.pointer("/metadata/creationTimestamp").filter(|time| !time.is_null());
+    if created.is_some_and(|time| !is_time(time)) {
+        return Some("metadata.creationTimestamp: expected a time, such as 2026-01-01T12:00:00Z".to_owned());
+    }
+    let statuses = object.pointer("/status/containerStatuses").and_then(Value::as_array)?;
+    let is_count = |count: &Value| count.is_null() || count.is_u64();
+    let is_mistyped = |status: &Value| status.get("restartCount").is_some_and(|count| !is_count(count));
+    let index = statuses.iter().position(is_mistyped)?;
+    Some(format!("status.containerStatuses[{index}].restartCount: expected a number"))
+}
+
+/// Creates the error about a field of an object.
+fn field_error(document: &Document, message: &str) -> DocumentError {
     let prefix = document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
-    let message = format!("{prefix}metadata.namespace: expected a string, found {namespace}: quote it");
-    let (source, line) = (document.source.clone(), Some(document.line));
-    Some(DocumentError { source, document: document.document, line, message, skipped: None, placeholders: Vec::new() })
+    let (source, line, message) = (document.source.clone(), Some(document.line), format!("{prefix}{message}"));
+    DocumentError { source, document: document.document, line, message, skipped: None, placeholders: Vec::new() }
 }
 
 /// Returns the probable reason why a file is no dump.
@@ -309,7 +363,11 @@ fn read_log(path: &Path, reader: &mut LogReader) -> io::Result<bool> {
             return Ok(true);
         }
         if mem::take(&mut is_start) {
-            bom_length(without_padding(&chunk[..count.min(MAX_HEAD)]))?;
+            let head = without_padding(&chunk[..count.min(MAX_HEAD)]);
+            bom_length(head)?;
+            if let Some(reason) = other_output(&String::from_utf8_lossy(head)) {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
         }
         if !reader.push(&chunk[..count]) {
             return Ok(false);
@@ -325,4 +383,15 @@ fn without_padding(head: &[u8]) -> &[u8] {
         (Some(start), Some(end)) => &head[start..=end],
         _ => &[],
     }
+}
+
+/// Returns which program wrote a file that is no log of a container.
+fn other_output(head: &str) -> Option<&'static str> {
+    // A rank logs its version, too, but no summary after it.
+    if head.starts_with("NCCL version ") && head.contains("\nJob summary") {
+        return Some("the output of ncclras, which is not read: --ras polls NCCL's RAS in a running job");
+    }
+    let is_second = |start: &str| head.lines().nth(1).is_some_and(|line| line.starts_with(start));
+    let is_stacks = head.starts_with("Process ") && is_second("Python v");
+    is_stacks.then_some("the output of py-spy, which is not read: compare the stacks of the ranks")
 }

@@ -88,7 +88,7 @@ pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
 fn unreachable_peers(logs: &JobLogs<'_>, affected: &[PodLog<'_>]) -> Option<String> {
     let ranks: Vec<PodLog<'_>> = affected.iter().copied().filter(|pod| pod.unreachable().is_some()).collect();
     let mut peers: Vec<String> = Vec::new();
-    for address in ranks.iter().filter_map(|rank| rank.unreachable()) {
+    for address in ranks.iter().filter_map(PodLog::unreachable) {
         let peer = pod_of(logs, address).map_or_else(|| address.to_owned(), |pod| format!("{pod} ({address})"));
         if !peers.contains(&peer) {
             peers.push(peer);
