@@ -40,7 +40,6 @@ mod webhook_absence;
 mod webhook_trace;
 
 use std::mem;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -75,7 +74,7 @@ use gangs::Gangs;
 /// Note about pods of a kind that is not supported.
 pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
 
-/// Kind whose roles belong to independent workloads.
+/// Kind whose roles may belong to several workloads.
 const INDEPENDENT: &str = "AppWrapper";
 
 /// Preview of the documents of one input with one configuration.
@@ -243,8 +242,8 @@ impl Preview {
             self.outcome(role, &namespace, labels, gang)
         };
         let outcomes: Vec<(Outcome, Value)> = roles.iter().map(outcome).collect();
-        let job = Arc::new(self.job_context(&document.value, &namespace, &roles, &outcomes, gangs));
-        let reports = roles.into_iter().zip(outcomes).map(|(role, (mut outcome, patched))| {
+        let jobs = self.job_contexts(&document.value, &namespace, &roles, &outcomes, gangs);
+        let reports = roles.into_iter().zip(outcomes).zip(jobs).map(|((role, (mut outcome, patched)), job)| {
             if !role.generic {
                 outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
             }
@@ -253,7 +252,7 @@ impl Preview {
             finding::sort(&mut outcome.findings);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             notes.extend(role.notes.iter().map(|note| format!("{subject}: {note}")));
-            let report = PodReport::new(document, kind, &namespace, role, outcome, patched, Arc::clone(&job));
+            let report = PodReport::new(document, kind, &namespace, role, outcome, patched, job);
             let labels_assumed = self.context.is_assumed(&namespace);
             let mut report = PodReport { labels_assumed, namespace_findings, ..report };
             report.add_invalid(&self.config.fabric.lint);

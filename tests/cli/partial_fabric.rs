@@ -51,6 +51,29 @@ spec:
         spec: {containers: [{name: mpi, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]}
 ";
 
+/// Returns an AppWrapper with these jobs.
+fn wrapped(jobs: &[&str]) -> String {
+    let mut wrapper = String::from(
+        "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: wrapper}\nspec:\n  components:\n",
+    );
+    for job in jobs {
+        wrapper.push_str("  - template:\n");
+        for line in job.lines() {
+            wrapper.push_str("      ");
+            wrapper.push_str(line);
+            wrapper.push('\n');
+        }
+    }
+    wrapper
+}
+
+/// Returns an AppWrapper with two jobs, each of which has roles alike, but not those of the other one.
+fn wrapped_apart() -> String {
+    let same = JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge");
+    let other = JOB.replace("node.kubernetes.io/instance-type: p5.48xlarge", "karpenter.sh/nodepool: p5");
+    wrapped(&[&same, &other.replace("name: llama", "name: other")])
+}
+
 /// Returns the job with a queue of Kueue.
 fn in_queue() -> String {
     JOB.replace("metadata: {name: llama}", "metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: q}}")
@@ -82,6 +105,17 @@ fn on_azure(job: &str, master: &str) -> String {
 #[case::launcher_with_gpus("lint -f -", MPI_JOB, 1, &["FP031 E Launcher gets ib-shared, but Worker ib-sriov: NCCL hangs"])]
 #[case::launcher_without_gpus("lint -f -", &MPI_JOB.replacen("nvidia.com/gpu: 8", "cpu: 8", 1), 0, &["E: 0"])]
 #[case::preview("preview -f - --fabric eks-efa", JOB, 0, &[FINDING, "2 roles: "])]
+#[case::wrapped("lint -f - --fabric eks-efa", &wrapped(&[JOB]), 1, &[FINDING])]
+#[case::wrapped_with_another_job(
+    "lint -f - --fabric eks-efa", &wrapped(&[&JOB.replace("name: llama", "name: other").replace("nvidia.com/gpu: 8", "cpu: 8"), JOB]), 1,
+    &["FP031 E llama/Worker gets eks-efa, but not llama/Master: NCCL hangs"]
+)]
+#[case::wrapped_apart("lint -f - --fabric eks-efa", &wrapped_apart(), 0, &["E: 0"])]
+#[case::wrapped_in_a_queue(
+    "lint -f - --fabric eks-efa",
+    &wrapped(&[JOB]).replace("metadata: {name: wrapper}", "metadata: {name: wrapper, labels: {kueue.x-k8s.io/queue-name: q}}"), 0,
+    &[FINDING_IN_QUEUE]
+)]
 #[case::both(
     "lint -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge"), 0, &["E: 0"]
 )]

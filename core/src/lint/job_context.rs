@@ -85,6 +85,12 @@ impl JobContext {
         Self { joint_roles: roles.map(str::to_owned).collect(), ..self }
     }
 
+    /// Replaces the numbers of pods that use claims by those of `all`, which has the pods of other jobs, too.
+    #[must_use]
+    pub fn with_claims_of(self, all: &Self) -> Self {
+        Self { claim_templates: all.claim_templates.clone(), shared_claims: all.shared_claims.clone(), ..self }
+    }
+
     /// Adds the RDMA adapters of the pod of a role after the patch: those that its fabric profile adds.
     #[must_use]
     pub fn with_patched(mut self, input: &LintInput<'_>) -> Self {

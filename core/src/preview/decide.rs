@@ -1,16 +1,17 @@
 //! Decides about the pod of a role, and lints it.
 
 use std::collections::BTreeMap;
+use std::iter;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::gangs::Gangs;
 use super::invalid_quantity::invalid_quantities;
-use super::{INDEPENDENT, InvalidField, PodReport, Preview};
+use super::{InvalidField, PodReport, Preview};
 use crate::config::CheckId;
 use crate::finding::{self, Finding, Severity};
 use crate::gang::GangView;
-use crate::json;
 use crate::lint::{
     CAPTURED_TRAFFIC, DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PORTLESS_SERVICE, PatchedRole, QUOTA,
     UNKNOWN_CLAIMS, is_exclusion_audited, lint_selected, mesh_findings, of_all_roles, unknown_claims,
@@ -73,9 +74,30 @@ impl Preview {
         }
     }
 
-    /// Returns the facts of the whole `workload`, whose pods form `gangs`, with the decisions about the pods of its roles, and these pods
-    /// after the patch.
-    pub(super) fn job_context(
+    /// Returns the facts of the job of each role of `workload`, whose pods form `gangs`: of the whole workload, or of the component of an
+    /// `AppWrapper`. `outcomes` are the decisions about the pods of the roles, and these pods after the patch.
+    pub(super) fn job_contexts(
+        &self,
+        workload: &Value,
+        namespace: &str,
+        roles: &[RolePod],
+        outcomes: &[(Outcome, Value)],
+        gangs: &Gangs,
+    ) -> Vec<Arc<JobContext>> {
+        let claims = self.facts.view(namespace, None).claims;
+        let all = JobContext::from_pods(roles.iter().map(|role| (Pod::new(&role.pod), role.replicas)), claims);
+        let (mut jobs, mut others) = (Vec::with_capacity(roles.len()), outcomes);
+        for members in roles.chunk_by(|role, next| component(role) == component(next)) {
+            let (outcomes, rest) = others.split_at(members.len());
+            others = rest;
+            let job = self.job_context(workload, namespace, members, outcomes, gangs).with_claims_of(&all);
+            jobs.extend(iter::repeat_n(Arc::new(job), members.len()));
+        }
+        jobs
+    }
+
+    /// Returns the facts of one job, which has these `roles`.
+    fn job_context(
         &self,
         workload: &Value,
         namespace: &str,
@@ -92,9 +114,6 @@ impl Preview {
         }
         let joint_roles = roles.iter().filter(|role| gangs.starts_with_others(Pod::new(&role.pod), namespace));
         job = job.with_joint_roles(joint_roles.map(|role| &*role.name));
-        if json::text(workload, "kind") == Some(INDEPENDENT) {
-            return job;
-        }
         let labels = self.context.labels(namespace);
         let decided = roles
             .iter()
@@ -160,6 +179,11 @@ impl Preview {
             cluster: self.facts.view(namespace, None),
         }
     }
+}
+
+/// Returns the index of the component of an `AppWrapper` that creates the pods of `role`; `None` if it is the workload itself.
+fn component(role: &RolePod) -> Option<usize> {
+    role.component.as_ref().map(|component| component.index)
 }
 
 /// Returns true if a check of training jobs reports `finding`.

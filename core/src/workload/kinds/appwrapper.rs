@@ -65,6 +65,9 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
             role.component = Some(RoleComponent { index: component.index, role: role.name.clone() });
             if has_several {
                 role.name = role_name(&component.name, &role.name);
+                for other in &mut role.follows {
+                    *other = role_name(&component.name, other);
+                }
             }
             if is_suspended {
                 role.notes.push("the AppWrapper is suspended: its pods are created when it is resumed".to_owned());
