@@ -7,7 +7,8 @@ use crate::keys;
 
 /// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
 const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
-/// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one.
+/// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one since 1.27; before, it read `y`, `yes` and `on` as `true`, and others
+/// as `false`.
 const POD_INJECTION: [&str; 2] = ["true", "false"];
 /// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
 const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
@@ -44,7 +45,7 @@ pub(super) fn problem(location: Location, key: &str, value: &str) -> Option<Stri
 fn injection_problem(location: Location, key: &str, value: &str) -> Option<String> {
     let (expected, effect): (&[&str], _) = match (key, location) {
         (keys::ISTIO_INJECTION, NamespaceLabel) => (&NAMESPACE_INJECTION, "is treated as disabled"),
-        (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect"),
+        (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect since Istio 1.27"),
         (keys::DATAPLANE_MODE, NamespaceLabel | PodLabel) => (&DATAPLANE_MODES, "has no effect"),
         _ => return None,
     };

@@ -315,13 +315,13 @@ use crate::config::Configuration;
     PodLabel,
     "sidecar.istio.io/inject",
     "no",
-    Some("sidecar.istio.io/inject=no has no effect: expected true or false")
+    Some("sidecar.istio.io/inject=no has no effect since Istio 1.27: expected true or false")
 )]
 #[case::misspelled_injection_of_a_pod(
     PodAnnotation,
     "sidecar.istio.io/inject",
     "False",
-    Some("sidecar.istio.io/inject=False has no effect: did you mean false?")
+    Some("sidecar.istio.io/inject=False has no effect since Istio 1.27: did you mean false?")
 )]
 #[case::injection_label_of_a_pod(PodLabel, "istio-injection", "enable", None)]
 fn entries_without_effect_are_reported(

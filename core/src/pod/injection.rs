@@ -67,8 +67,8 @@ fn not_injected_reason(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, 
         None if is_ambient(pod, labels) => return Some(NotInjected::Ambient),
         None => return Some(NotInjected::NotRequested),
     }
-    // If the newer label exists, the injector ignores the annotation. A label that is neither `true` nor `false` falls
-    // back to the injector's policy, which is to inject.
+    // If the newer label exists, the injector ignores the annotation. Since Istio 1.27, a label that is neither `true` nor
+    // `false` falls back to the injector's policy, which is to inject.
     if pod_label.is_none() && pod.annotation(keys::SIDECAR_INJECT) == Some("false") {
         return Some(NotInjected::PodOptedOut);
     }
