@@ -178,7 +178,25 @@ fn command(argv0: Option<&OsString>) -> clap::Command {
         Some(width) => command.term_width(width.min(MAX_HELP_WIDTH)),
         None => command.max_term_width(MAX_HELP_WIDTH),
     };
-    if plugin { command.bin_name("kubectl trainmesh").display_name("kubectl trainmesh") } else { command }
+    if plugin {
+        with_plugin_examples(command).bin_name("kubectl trainmesh").display_name("kubectl trainmesh")
+    } else {
+        command
+    }
+}
+
+/// Replaces the name of the program in the examples of `command` and its subcommands by that of the plugin.
+fn with_plugin_examples(command: clap::Command) -> clap::Command {
+    let examples = command.get_after_help().map(ToString::to_string);
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = match examples {
+        Some(text) => {
+            let text = text.replace("\n  trainmesh ", "\n  kubectl trainmesh ");
+            command.after_help(text.replace("| trainmesh ", "| kubectl trainmesh "))
+        }
+        None => command,
+    };
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_plugin_examples))
 }
 
 /// Returns standard output for people, colored according to `color` and the terminal.

@@ -45,7 +45,7 @@ const LINT_VALUES: [(&str, &[&str], &str); 2] = [
 const LINT_FLAGS: [(&str, &str); 3] = [
     ("--cluster", "for the state of a cluster, use 'trainmesh preview --cluster'"),
     ("--disable", "to disable a check, list it in fabric.lint.disable of a configuration, and use '--config'"),
-    ("--fail-on", "use error, warning or info; for conditions such as refused, use 'trainmesh preview --fail-on'"),
+    ("--fail-on", "for conditions such as refused, use 'trainmesh preview --fail-on'"),
 ];
 
 /// Prints the help, or the usage error. The error repeats the arguments, so it is created from escaped ones.

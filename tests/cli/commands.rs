@@ -1,5 +1,8 @@
 //! The command line: exit codes, standard output and standard error.
 
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
 use rstest::rstest;
 use serde_json::Value;
 use trainmesh_testing::cli::{Run, assert_exit, trainmesh};
@@ -262,6 +265,7 @@ fn color_can_be_forced() {
 #[case::format("lint --format json -f a", "use '-o'")]
 #[case::kubeconfig("diagnose --kubeconfig a", "set the environment variable KUBECONFIG")]
 #[case::kubeconfig_with_value("sweep --kubeconfig=a", "set the environment variable KUBECONFIG")]
+#[case::conditions("lint --fail-on refused -f a", "tip: for conditions such as refused, use 'trainmesh preview --fail-on'")]
 #[case::cluster("lint --cluster -f a", "use 'trainmesh preview --cluster'")]
 #[case::disable("lint --disable FP001 -f a", "list it in fabric.lint.disable of a configuration")]
 #[case::severity("preview --fail-on W -f a", "for severities, use 'trainmesh lint --fail-on'")]
@@ -285,4 +289,20 @@ fn color_can_be_forced() {
 fn usage_errors_name_the_equivalent(#[case] command: &str, #[case] stderr: &str) {
     let words: Vec<&str> = command.split_whitespace().collect();
     assert_exit(&trainmesh(&words, ""), 2, &[], stderr);
+}
+
+/// kubectl runs plugins by the name of the file.
+#[rstest]
+#[case::preview("preview --help", "  kubectl trainmesh preview -f pytorchjob.yaml\n", "  trainmesh ")]
+#[case::in_a_pipe("lint --help", "| kubectl trainmesh lint -f - -n team-a\n", "| trainmesh ")]
+#[case::nested("certs --help", "  kubectl trainmesh certs generate --out certificates\n", "  trainmesh ")]
+fn examples_of_the_plugin_run(#[case] command: &str, #[case] expected: &str, #[case] absent: &str) {
+    let run = |name: &str| {
+        let mut program = Command::new(trainmesh_testing::program());
+        let output = program.arg0(name).args(command.split_whitespace()).output().expect("the binary starts");
+        String::from_utf8(output.stdout).expect("the output is UTF-8")
+    };
+    let help = run("kubectl-trainmesh");
+    assert!(help.contains(expected) && !help.contains(absent), "{help}");
+    assert!(run("trainmesh").contains(&expected.replace("kubectl ", "")), "{help}");
 }
