@@ -255,15 +255,17 @@ pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Config
 /// Facts about the installation in Helm values.
 #[derive(Debug, Default)]
 pub(super) struct InstallationFacts {
+    /// Namespace of the installation, if the values set it.
+    pub(super) namespace: Option<String>,
     /// Namespaces that the values exclude from the webhook.
     excluded_namespaces: Vec<String>,
     lacks_controller: bool,
 }
 
 impl InstallationFacts {
-    /// Adds the facts to `installation`.
+    /// Adds the facts to `installation`, except its namespace.
     pub(super) fn add_to(self, installation: Installation) -> Installation {
-        let Self { excluded_namespaces, lacks_controller } = self;
+        let Self { namespace: _, excluded_namespaces, lacks_controller } = self;
         installation.with_excluded(excluded_namespaces).with_controller_disabled(lacks_controller)
     }
 }
@@ -272,7 +274,7 @@ impl InstallationFacts {
 /// conditions of the values that are not evaluated.
 pub(super) fn load_with_installation(paths: &[PathBuf]) -> anyhow::Result<Option<(Configuration, InstallationFacts)>> {
     let Some(Loaded { configuration, values, .. }) = load(paths)? else { return Ok(None) };
-    let Some(ValuesFacts { excluded_namespaces, conditions, lacks_controller, .. }) = values else {
+    let Some(ValuesFacts { namespace, excluded_namespaces, conditions, lacks_controller, .. }) = values else {
         return Ok(Some((configuration, InstallationFacts::default())));
     };
     if !conditions.is_empty() {
@@ -285,7 +287,7 @@ pub(super) fn load_with_installation(paths: &[PathBuf]) -> anyhow::Result<Option
             ),
         );
     }
-    Ok(Some((configuration, InstallationFacts { excluded_namespaces, lacks_controller })))
+    Ok(Some((configuration, InstallationFacts { namespace, excluded_namespaces, lacks_controller })))
 }
 
 /// Does the same as [`load_or_default`], and returns the texts of the files, too.

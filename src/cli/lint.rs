@@ -12,6 +12,7 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error, placeholder_note};
+use super::installation::InstallationArguments;
 use super::notes::Notes;
 use super::premise::{self, AssumedNamespaces, premise, print_premise};
 use super::skipped_files::SkippedFiles;
@@ -24,7 +25,6 @@ use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, PodReport, Preview, locate};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::style;
-use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for problems of NCCL, RDMA and training jobs.
@@ -63,6 +63,8 @@ Exit codes:
 pub(super) struct Arguments {
     #[command(flatten)]
     input: InputArguments,
+    #[command(flatten)]
+    installation: InstallationArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -136,7 +138,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     arguments.input.require_profile(&configuration)?;
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned())
-        .with_installation(of_values.add_to(Installation::default()));
+        .with_installation(arguments.installation.offline_with(of_values));
     let stderr = &mut stderr(ColorChoice::Auto);
     let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));

@@ -163,9 +163,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         cluster_state::read_default_queues(live, &configuration, &namespaces, &mut context);
         cluster_state::read_workloads(live, &inputs, namespace, &mut context);
     }
-    let installation =
-        live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
-    let installation = of_values.add_to(installation);
+    let installation = match &live {
+        Some(live) => of_values.add_to(live.installation().clone()),
+        None => arguments.installation.offline_with(of_values),
+    };
     let preview =
         Preview::new(configuration, context, namespace.to_owned()).with_facts(facts).with_installation(installation);
     if let Some(absence) = live.as_ref().and_then(LiveCluster::webhook_absence) {

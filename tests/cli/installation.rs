@@ -29,6 +29,7 @@ fn cluster(namespace: Option<&str>) -> Apiserver {
 fn run(apiserver: &Apiserver, arguments: &str, variables: &[(&str, &str)]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("pod.yaml"), POD).unwrap();
+    fs::write(folder.path().join("values.yaml"), "namespaceOverride: mesh\n").unwrap();
     Command::new(env!("CARGO_BIN_EXE_trainmesh"))
         .args(arguments.split_whitespace())
         .current_dir(&folder)
@@ -73,9 +74,25 @@ fn the_namespace_is_read_from_the_cluster(
     false
 )]
 #[case::other("preview -f pod.yaml -n mesh -o explain", false)]
+#[case::values("preview -f pod.yaml -n mesh -o explain --config values.yaml", true)]
+#[case::another_namespace_than_in_values(
+    "preview -f pod.yaml -n mesh -o explain --config values.yaml --trainmesh-namespace other",
+    false
+)]
 fn the_namespace_is_given_by_flag_offline(#[case] arguments: &str, #[case] excluded: bool) {
     let output = run(&cluster(None), arguments, &[]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.contains("ExcludedNamespace"), excluded, "{text}");
     assert_eq!(text.contains("HoldAdded"), !excluded, "{text}");
+}
+
+#[rstest]
+#[case::default("lint -f pod.yaml -n mesh", true)]
+#[case::flag("lint -f pod.yaml -n mesh --trainmesh-namespace mesh", false)]
+#[case::values("lint -f pod.yaml -n mesh --config values.yaml", false)]
+fn lint_treats_the_namespace_as_excluded(#[case] arguments: &str, #[case] served: bool) {
+    let labels = "--namespace-labels trainmesh.dev/inject=enabled,trainmesh.dev/fabric=absent";
+    let output = run(&cluster(None), &format!("{arguments} {labels}"), &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.contains("FP046"), served, "{text}");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::{Section as _, read_root};
 use super::required_values::emptied;
 use super::tree::{CHART, bare_profile, is_list_of_profiles, is_profile, list_of_profiles, parse_tree};
-use super::webhook_values::{conditions, disables_controller, excluded_namespaces};
+use super::webhook_values::{conditions, disables_controller, excluded_namespaces, namespace};
 use super::{Configuration, Problem, problem};
 use crate::hint::nearest;
 use crate::yaml::{Node, Tree};
@@ -41,6 +41,8 @@ const LINE_BITS: u32 = 32;
 pub struct ValuesFacts {
     /// True if a file has the section `config`.
     pub has_section: bool,
+    /// Namespace of the installation, if the values override that of the release: `namespaceOverride`.
+    pub namespace: Option<String>,
     /// Namespaces that the webhook configuration excludes: `webhook.excludedNamespaces`.
     pub excluded_namespaces: Vec<String>,
     /// Values of the section `webhook` with further conditions, which only the apiserver evaluates.
@@ -92,11 +94,13 @@ pub fn parse_values(texts: &[String]) -> Result<(Configuration, ValuesFacts), Ve
     }
     let has_section = section(merged.root()).is_some();
     let (excluded_namespaces, conditions) = (excluded_namespaces(merged.root()), conditions(merged.root()));
-    let lacks_controller = disables_controller(merged.root());
+    let (namespace, lacks_controller) = (namespace(merged.root()), disables_controller(merged.root()));
     let configuration =
         read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
     let lost_profiles = lost_profiles(lists);
-    Ok((configuration, ValuesFacts { has_section, excluded_namespaces, conditions, lacks_controller, lost_profiles }))
+    let facts =
+        ValuesFacts { has_section, namespace, excluded_namespaces, conditions, lacks_controller, lost_profiles };
+    Ok((configuration, facts))
 }
 
 /// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.

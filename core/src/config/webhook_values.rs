@@ -13,6 +13,12 @@ pub(super) fn excluded_namespaces(values: Node<'_>) -> Vec<String> {
     names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
+/// Returns the namespace of the installation, if `values` override that of the release.
+pub(super) fn namespace(values: Node<'_>) -> Option<String> {
+    let name = values.get("namespaceOverride")?.value.as_str();
+    name.filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
 /// Returns true if `values` disable the controller.
 pub(super) fn disables_controller(values: Node<'_>) -> bool {
     let enabled = values.get("controller").and_then(|controller| controller.get("enabled"));
@@ -53,6 +59,17 @@ mod tests {
             (facts.excluded_namespaces, &*facts.conditions),
             (excluded.iter().map(ToString::to_string).collect(), conditions)
         );
+    }
+
+    #[rstest]
+    #[case::none(&["config: {}"], None)]
+    #[case::set(&["namespaceOverride: ml-system"], Some("ml-system"))]
+    #[case::of_a_parent_chart(&["trainmesh: {namespaceOverride: ml-system}"], Some("ml-system"))]
+    #[case::reset(&["namespaceOverride: ml-system", "namespaceOverride: \"\""], None)]
+    #[case::of_another_type(&["namespaceOverride: 1"], None)]
+    fn values_can_override_the_namespace(#[case] texts: &[&str], #[case] expected: Option<&str>) {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        assert_eq!(parse_values(&texts).unwrap().1.namespace.as_deref(), expected);
     }
 
     #[rstest]
