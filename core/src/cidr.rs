@@ -30,6 +30,12 @@ impl Cidr {
         self.prefix
     }
 
+    /// Returns true for a range of IPv4.
+    #[must_use]
+    pub fn is_ipv4(self) -> bool {
+        self.address.is_ipv4()
+    }
+
     /// Returns the range with the bits after the prefix cleared.
     #[must_use]
     pub fn network(self) -> Self {

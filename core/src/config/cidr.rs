@@ -23,15 +23,30 @@ const PATTERN: &str =
 /// Validates a list of ranges.
 pub(super) fn check_ranges(ranges: &[Cidr]) -> Result<(), String> {
     let found = ranges.len();
-    if found > MAX_RANGES { Err(format!("expected at most {MAX_RANGES} ranges, found {found}")) } else { Ok(()) }
+    if found > MAX_RANGES {
+        return Err(format!("expected at most {MAX_RANGES} ranges, found {found}"));
+    }
+    let everything = if let Some(all) = ranges.iter().find(|range| range.prefix() == 0) {
+        format!("{all} contains")
+    } else if contain_all(ranges, Cidr::is_ipv4) || contain_all(ranges, |range| !range.is_ipv4()) {
+        "the ranges together contain".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(format!("{everything} every address: set traffic to disableCapture to capture no traffic"))
 }
 
-/// Validates the ranges of the pods.
-pub(super) fn check_pod_ranges(ranges: &[Cidr]) -> Result<(), String> {
-    if let Some(all) = ranges.iter().find(|range| range.prefix() == 0) {
-        return Err(format!("{all} contains every address: set traffic to disableCapture to capture no traffic"));
+/// Returns true if the `ranges` of a family contain all its addresses together.
+fn contain_all(ranges: &[Cidr], is_of_family: impl Fn(Cidr) -> bool) -> bool {
+    let mut distinct: Vec<Cidr> = Vec::new();
+    for range in ranges.iter().copied().filter(|range| is_of_family(*range)) {
+        if !distinct.iter().any(|known| known.covers(range)) {
+            distinct.retain(|known| !range.covers(*known));
+            distinct.push(range);
+        }
     }
-    check_ranges(ranges)
+    // Ranges that do not overlap: their shares of all addresses add up. More than 50 different prefixes may be rounded.
+    distinct.iter().map(|range| 0.5_f64.powi(i32::from(range.prefix()))).sum::<f64>() >= 1.0
 }
 
 impl Scalar for Cidr {

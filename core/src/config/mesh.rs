@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigDuration;
 use super::choice::{self, choices};
-use super::cidr::{check_pod_ranges, check_ranges};
+use super::cidr::check_ranges;
 use super::section::section;
 use crate::cidr::Cidr;
 
@@ -26,7 +26,7 @@ section! {
         /// Traffic that passes through Envoy. The label `trainmesh.dev/mesh-traffic` takes precedence.
         pub traffic: Traffic = Traffic::Leave,
         /// IP ranges of the pods. Required by the mode `direct`, which excludes them from capture.
-        pub pod_cidrs as "podCIDRs": Vec<Cidr> => check_pod_ranges,
+        pub pod_cidrs as "podCIDRs": Vec<Cidr> => check_ranges,
         /// IP ranges that the mesh excludes from capture for all pods (`global.proxy.excludeIPRanges` of Istio's
         /// injector). The annotation that the mode `direct` writes replaces them, and therefore repeats them.
         pub exclude_ip_ranges as "excludeIPRanges": Vec<Cidr> => check_ranges,
