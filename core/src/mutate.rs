@@ -194,6 +194,7 @@ pub fn excluded(pod: Pod<'_>, exclusion: Exclusion, labels: &BTreeMap<String, St
         reports_ports: false,
         ignores_ports: false,
         reports_gang: false,
+        reports_capture: false,
         injection: Injection::Expected,
     };
     let findings = lint::keys_without_effect(pod, labels, scope, &fabric.lint);

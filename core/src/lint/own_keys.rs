@@ -13,7 +13,7 @@ use crate::finding::Severity;
 use crate::hint::nearest;
 use crate::json;
 use crate::keys;
-use crate::own_keys::{Location, excerpt, fabric_problem, problem};
+use crate::own_keys::{Location, excerpt, fabric_problem, injected_pod_problem, problem};
 use crate::pod::{Container, ContainerKind, Injection, NotInjected, Pod};
 use crate::rule::{Reason, RuleOutcome};
 use crate::scope;
@@ -58,6 +58,8 @@ pub(crate) struct KeyScope<'a> {
     pub(crate) ignores_ports: bool,
     /// True if the rule `gang` reports an unknown mode.
     pub(crate) reports_gang: bool,
+    /// True if the rule `mesh.traffic` reports an annotation that Istio's injector rejects.
+    pub(crate) reports_capture: bool,
     /// Sidecar injection that Istio performs for the pod.
     pub(crate) injection: Injection,
 }
@@ -84,6 +86,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
         reports_ports: KeyScope::reports_ports(input.rules),
         ignores_ports: KeyScope::ignores_ports(input.rules),
         reports_gang: KeyScope::reports_gang(input.rules),
+        reports_capture: KeyScope::reports_capture(input.rules),
         injection: input.injection,
     };
     check(input.original, input.labels, scope, findings);
@@ -270,6 +273,11 @@ impl KeyScope<'_> {
         rules.iter().any(|rule| rule.reason == Reason::UnknownGangMode)
     }
 
+    /// Returns true if one of `rules` reports an annotation that Istio's injector rejects.
+    pub(crate) fn reports_capture(rules: &[RuleOutcome]) -> bool {
+        rules.iter().any(|rule| rule.reason == Reason::CaptureAnnotationInvalid)
+    }
+
     /// Returns the problem of an entry. Unknown values of `mesh-traffic` and `gang` are left to their rules, which refuse them
     /// with a warning, unless they do not run, and so are unknown fabric profiles.
     fn problem(self, location: Location, key: &str, value: &str) -> Option<Problem> {
@@ -286,7 +294,9 @@ impl KeyScope<'_> {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
             None if is_traffic && self.covered == CoveredPods::This || is_gang && self.reports_gang => (None, None),
             None => {
-                (self.fabric_problem(key, value).filter(|_| is_label).or_else(|| problem(location, key, value)), None)
+                let of_fabric = self.fabric_problem(key, value).filter(|_| is_label);
+                let other = || problem(location, key, value).or_else(|| self.injected_problem(location, key, value));
+                (of_fabric.or_else(other), None)
             }
         };
         problem.map(|problem| Problem { message: format!("{} {problem}", location.name()), fix })
@@ -296,6 +306,12 @@ impl KeyScope<'_> {
     fn fabric_problem(self, key: &str, value: &str) -> Option<String> {
         let profiles = self.profiles.filter(|_| key == keys::FABRIC && self.covered == CoveredPods::Others)?;
         fabric_problem(value, profiles)
+    }
+
+    /// Returns the problem of an entry of a pod that Istio injects. Injection is known only if the rules run.
+    fn injected_problem(self, location: Location, key: &str, value: &str) -> Option<String> {
+        let is_injected = self.covered == CoveredPods::This && self.injection == Injection::Expected;
+        injected_pod_problem(location, key, value).filter(|_| is_injected && !self.reports_capture)
     }
 
     /// Returns why the traffic mode has no effect: in the ambient mesh, ztunnel redirects the traffic of the pod.

@@ -1,8 +1,9 @@
 //! Labels and annotations by which Istio injects pods, or redirects their traffic.
 
 use super::Location::{self, NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};
-use super::{correction, excerpt, shown};
-use crate::hint::nearest;
+use super::{correction, excerpt, parse_port, shown};
+use crate::cidr::Cidr;
+use crate::hint::{nearest, one_of};
 use crate::keys;
 
 /// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
@@ -12,6 +13,8 @@ const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
 const POD_INJECTION: [&str; 2] = ["true", "false"];
 /// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
 const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
+/// Values of [`keys::INTERCEPTION_MODE`]. Istio's injector rejects pods with another one.
+const INTERCEPTION_MODES: [&str; 3] = ["REDIRECT", "TPROXY", "NONE"];
 /// Labels by which Istio includes a namespace.
 const ISTIO_LABELS: [&str; 2] = [keys::ISTIO_INJECTION, keys::DATAPLANE_MODE];
 /// End of the domains of Istio.
@@ -39,6 +42,40 @@ const ISTIO_POD_ANNOTATIONS: [&str; 12] = [
 pub(super) fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let misspelled = || misspelled_namespace_label(location, key).or_else(|| misspelled_pod_key(location, key));
     injection_problem(location, key, value).or_else(misspelled)
+}
+
+/// Returns why an entry of a pod that Istio would inject prevents the pod, or does not prevent the injection, as the user intends.
+pub(crate) fn injected_pod_problem(location: Location, key: &str, value: &str) -> Option<String> {
+    match location {
+        PodAnnotation => rejected_annotation(key, value),
+        PodLabel if key == keys::ISTIO_INJECTION && value == "disabled" => {
+            Some(format!("{key} has no effect on a pod: label it {}=false", keys::SIDECAR_INJECT))
+        }
+        PodLabel | NamespaceLabel | NamespaceAnnotation => None,
+    }
+}
+
+/// Returns why Istio's injector rejects a pod with this annotation (istio/istio 1.27, `pkg/kube/inject/validate.go`).
+fn rejected_annotation(key: &str, value: &str) -> Option<String> {
+    let (is_valid, expected): (fn(&str) -> bool, _) = match key {
+        keys::INTERCEPTION_MODE => (|mode| INTERCEPTION_MODES.contains(&mode), one_of(&INTERCEPTION_MODES)),
+        keys::INCLUDE_INBOUND_PORTS | keys::INCLUDE_OUTBOUND_RANGES if value == keys::CAPTURE_ALL => return None,
+        keys::INCLUDE_INBOUND_PORTS | keys::EXCLUDE_INBOUND_PORTS | keys::EXCLUDE_OUTBOUND_PORTS => {
+            (|port| parse_port(port).is_some(), "a port".to_owned())
+        }
+        keys::INCLUDE_OUTBOUND_RANGES | keys::EXCLUDE_OUTBOUND_RANGES => {
+            (|range| Cidr::parse(range).is_some(), "a CIDR".to_owned())
+        }
+        _ => return None,
+    };
+    // An empty list is valid.
+    let is_list = key != keys::INTERCEPTION_MODE;
+    if is_list && value.trim().is_empty() {
+        return None;
+    }
+    let is_rejected = |item: &&str| !is_valid(item);
+    let found = if is_list { value.split(',').find(is_rejected) } else { Some(value).filter(is_rejected) }?;
+    Some(format!("{key} contains {:?}: Istio's injector rejects the pod: expected {expected}", excerpt(found)))
 }
 
 /// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.

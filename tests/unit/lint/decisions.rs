@@ -44,6 +44,35 @@ fn named(annotation: &str) -> Scenario {
     Some("namespace label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?")
 )]
 #[case::the_rule_reports_it(labeled("trainmesh.dev/mesh-traffic: 'off'"), None)]
+#[case::port_that_istio_rejects(
+    annotated("traffic.sidecar.istio.io/excludeOutboundPorts: '29500, 1x'").labelled("istio-injection", "enabled"),
+    Some("annotation traffic.sidecar.istio.io/excludeOutboundPorts contains \" 1x\": Istio's injector rejects the pod: expected a port")
+)]
+#[case::range_that_istio_rejects(
+    annotated("traffic.sidecar.istio.io/includeOutboundIPRanges: '10.0.0.0'").labelled("istio-injection", "enabled"),
+    Some("annotation traffic.sidecar.istio.io/includeOutboundIPRanges contains \"10.0.0.0\": Istio's injector rejects the pod: expected a CIDR")
+)]
+#[case::interception_that_istio_rejects(
+    annotated("sidecar.istio.io/interceptionMode: none").labelled("istio-injection", "enabled"),
+    Some("annotation sidecar.istio.io/interceptionMode contains \"none\": Istio's injector rejects the pod: expected REDIRECT, TPROXY or NONE")
+)]
+#[case::annotation_of_a_pod_that_is_not_injected(annotated("sidecar.istio.io/interceptionMode: none"), None)]
+#[case::valid_annotations(
+    annotated(
+        "traffic.sidecar.istio.io/excludeOutboundPorts: '29500, 22', traffic.sidecar.istio.io/includeInboundPorts: '*', \
+         traffic.sidecar.istio.io/excludeInboundPorts: '', traffic.sidecar.istio.io/excludeOutboundIPRanges: '10.0.0.0/8,::/0'"
+    )
+    .labelled("istio-injection", "enabled"),
+    None
+)]
+#[case::label_of_namespaces(
+    labeled("istio-injection: disabled").labelled("istio-injection", "enabled"),
+    Some("label istio-injection has no effect on a pod: label it sidecar.istio.io/inject=false")
+)]
+#[case::label_of_namespaces_on_a_pod_that_opts_out(
+    labeled("istio-injection: disabled, sidecar.istio.io/inject: 'false'").labelled("istio-injection", "enabled"),
+    None
+)]
 #[case::main_container(
     named("trainmesh.dev/payload-containers: 'train,trian'"),
     Some(
