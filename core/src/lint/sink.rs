@@ -88,6 +88,21 @@ impl<'a> FindingSink<'a> {
         }
     }
 
+    /// Like [`Self::push_at`], for a finding whose fix differs from that of the check.
+    pub(super) fn push_at_with_fix(
+        &mut self,
+        severity: Severity,
+        field: ObjectField,
+        message: impl Into<String>,
+        fix: &'static str,
+    ) {
+        let before = self.findings.len();
+        self.push_at(severity, field, message);
+        for finding in self.findings.iter_mut().skip(before) {
+            finding.fix = Some(fix);
+        }
+    }
+
     /// Like [`Self::push_for`], for a finding whose fix differs from that of the check.
     pub(super) fn push_for_with_fix(
         &mut self,

@@ -663,6 +663,14 @@ fn with_gpus(gpus: &str, command: &str) -> String {
     job(&[("Worker", 2, &format!("{command}, resources: {{limits: {{{gpus}}}}}"))])
 }
 
+/// Returns a TrainJob with this number of processes for eight GPUs, and another field of its trainer.
+fn train_job(processes: u64, trainer: &str) -> String {
+    format!(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {{name: a}}\nspec:\n  runtimeRef: {{name: torch-distributed}}\n  \
+         trainer: {{numNodes: 2, numProcPerNode: {processes}, {trainer}, resourcesPerNode: {{limits: {{nvidia.com/gpu: 8}}}}}}\n"
+    )
+}
+
 const FEWER: Option<&str> =
     Some("container pytorch: --nproc-per-node=4, but it has 8 GPUs: the others are idle, unless a rank uses several");
 const MORE: Option<&str> = Some(
@@ -676,7 +684,7 @@ const EIGHT: &str = "nvidia.com/gpu: 8";
 #[case::of_amd(with_gpus("amd.com/gpu: 8", &torchrun("--nproc-per-node=16,")), MORE)]
 #[case::by_the_operator(
     with_gpus(EIGHT, &torchrun("")).replace("spec:\n  pytorch", "spec:\n  nprocPerNode: '4'\n  pytorch"),
-    Some("container pytorch: PET_NPROC_PER_NODE=4, but it has 8 GPUs: the others are idle, unless a rank uses several")
+    Some("container pytorch: nprocPerNode=4, but it has 8 GPUs: the others are idle, unless a rank uses several")
 )]
 #[case::all(with_gpus(EIGHT, &torchrun("--nproc-per-node=8,")), None)]
 #[case::word(with_gpus(EIGHT, &torchrun("--nproc-per-node=gpu,")), None)]
@@ -698,6 +706,16 @@ const EIGHT: &str = "nvidia.com/gpu: 8";
 )]
 #[case::claims(with_gpus("nvidia.com/gpu: 8}, claims: [{name: a}], requests: {cpu: 1", &torchrun("--nproc-per-node=4,")), None)]
 #[case::another_program(with_gpus(EIGHT, "args: [accelerate, launch, --nproc-per-node=4]"), None)]
+#[case::train_job_without_command(
+    train_job(16, "image: i"),
+    Some("container node: numProcPerNode=16, but it has 8 GPUs: some ranks have none, or share one, which NCCL rejects")
+)]
+#[case::train_job_with_torchrun(
+    train_job(4, "command: [torchrun, t.py]"),
+    Some("container node: numProcPerNode=4, but it has 8 GPUs: the others are idle, unless a rank uses several")
+)]
+#[case::fewer_without_command(train_job(4, "image: i"), None)]
+#[case::train_job_with_python(train_job(16, "command: [python, t.py]"), None)]
 fn tr007_number_of_processes(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR007", &text, expected);
 }

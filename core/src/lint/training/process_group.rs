@@ -1,5 +1,7 @@
 //! The process group of torchrun: TR001, TR007 and TR008.
 
+use serde_json::Value;
+
 use super::service::{ENDPOINT, ETCD, check_service, host};
 use super::{Agent, RolePods, WorkloadManifest, is_launcher, words};
 use crate::finding::Severity;
@@ -52,6 +54,18 @@ const FIX_RANK: &str = "\
 /// How to fix a number of processes that differs from that of the GPUs.
 const FIX_PROCESSES: &str = "set --nproc-per-node to the number of GPUs of the container, or to gpu";
 
+/// How to fix a number of processes in a field of the job.
+const FIX_PROCESS_FIELD: &str = "set the number of processes of the job to the number of GPUs of the container, or to auto";
+
+/// Fields of jobs with the number of processes, from which the operator sets the variable: kind, name and JSON pointer.
+const PROCESS_FIELDS: [(&str, &str, &str); 3] = [
+    ("PyTorchJob", "nprocPerNode", "/spec/nprocPerNode"),
+    ("PyTorchJob", "nProcPerNode", "/spec/elasticPolicy/nProcPerNode"),
+    (TRAIN_JOB, "numProcPerNode", "/spec/trainer/numProcPerNode"),
+];
+/// Kind whose command is often that of the image, which uses the variables of torchrun.
+const TRAIN_JOB: &str = "TrainJob";
+
 /// Resources of which one unit is one GPU for one rank. Others may be shares of one.
 const WHOLE_GPUS: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
 /// Part of the variables that hide GPUs from processes.
@@ -93,7 +107,8 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
     let Some((workload, role)) = context.workload() else { return };
     let group = role.original.annotation(GROUP_SIZE).and_then(|size| size.parse::<u64>().ok());
     if role.is_rank() {
-        role.agents().for_each(|agent| check_processes(&agent, findings));
+        role.agents().for_each(|agent| check_processes(workload, &agent, findings));
+        check_without_agent(workload, role, findings);
     }
     if (!role.is_rank() && group.is_none()) || workload.is_autoscaled() || is_part_of_job(workload) {
         return;
@@ -155,31 +170,79 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
 }
 
 /// Part of TR007: the number of processes differs from that of the container's GPUs.
-fn check_processes(agent: &Agent<'_>, findings: &mut FindingSink<'_>) {
+fn check_processes(workload: &WorkloadManifest<'_>, agent: &Agent<'_>, findings: &mut FindingSink<'_>) {
     let container = agent.container;
     let Some(processes) = agent.setting(PROCESSES).and_then(|text| text.parse::<u64>().ok()) else { return };
-    let gpus = container.accelerators().filter(|found| WHOLE_GPUS.contains(&found.resource));
-    let Some(gpus) = gpus.map(|found| found.count) else { return };
+    // Several agents share the GPUs.
+    if words(container).filter(|word| is_launcher(word)).count() != 1 {
+        return;
+    }
+    let is_option = agent.settings.has_flag(&[PROCESSES]);
+    let of_job = process_field(workload, processes).filter(|_| !is_option);
+    let setting = match of_job {
+        Some((name, _)) => name.to_owned(),
+        None if is_option => option(PROCESSES),
+        None => PROCESSES.to_owned(),
+    };
+    let Some((severity, message)) = process_problem(container, &setting, processes) else { return };
+    match of_job {
+        Some((_, pointer)) => {
+            findings.push_at_with_fix(severity, workload.field(pointer), message, FIX_PROCESS_FIELD);
+        }
+        None => findings.push_with_fix(severity, agent.field(PROCESSES), message, FIX_PROCESSES),
+    }
+}
+
+/// Part of TR007: more processes than GPUs in a field of a `TrainJob` whose image starts torchrun, as far as its command shows.
+fn check_without_agent(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
+    if workload.kind() != TRAIN_JOB || role.agents().next().is_some() || !role.may_run_torchrun() {
+        return;
+    }
+    for container in role.main_containers() {
+        let settings = Rendezvous::read(container);
+        let processes = settings.variable(PROCESSES).and_then(|text| text.parse::<u64>().ok());
+        let found = processes.and_then(|processes| {
+            let (name, pointer) = process_field(workload, processes)?;
+            let problem = process_problem(container, name, processes)?;
+            (problem.0 == Severity::Warning).then_some((pointer, problem))
+        });
+        if let Some((pointer, (severity, message))) = found {
+            findings.push_at_with_fix(severity, workload.field(pointer), message, FIX_PROCESS_FIELD);
+        }
+    }
+}
+
+/// Returns the name and the JSON pointer of the field of the job that sets this number of processes.
+fn process_field(workload: &WorkloadManifest<'_>, processes: u64) -> Option<(&'static str, &'static str)> {
+    let is_set = |value: &Value| {
+        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+        number == Some(processes)
+    };
+    let mut fields = PROCESS_FIELDS.into_iter().filter(|(kind, ..)| *kind == workload.kind());
+    let (_, name, pointer) = fields.find(|(.., pointer)| workload.value().pointer(pointer).is_some_and(is_set))?;
+    Some((name, pointer))
+}
+
+/// Returns the problem of this number of processes in `setting`, and its severity, if it differs from the number of GPUs of `container`.
+fn process_problem(container: Container<'_>, setting: &str, processes: u64) -> Option<(Severity, String)> {
+    let gpus = container.accelerators().filter(|found| WHOLE_GPUS.contains(&found.resource))?.count;
     let has_claims = container.raw().get("resources").is_some_and(|list| json::items(list, "claims").next().is_some());
     let hides_gpus = container.env_names().any(|name| name.contains(VISIBLE_DEVICES))
         || words(container).any(|word| word.contains(VISIBLE_DEVICES));
-    // Several agents share the GPUs.
-    let is_alone = words(container).filter(|word| is_launcher(word)).count() == 1;
-    if has_claims || hides_gpus || !is_alone {
-        return;
+    if has_claims || hides_gpus {
+        return None;
     }
     let name = container.name();
-    let setting = if agent.settings.has_flag(&[PROCESSES]) { option(PROCESSES) } else { PROCESSES.to_owned() };
     let noun = if gpus == 1 { "GPU" } else { "GPUs" };
     let state = format!("container {name}: {setting}={processes}, but it has {gpus} {noun}");
     let (severity, consequence) = match processes {
         // One process may use all of them.
-        0 | 1 => return,
+        0 | 1 => return None,
         more if more > gpus => (Severity::Warning, "some ranks have none, or share one, which NCCL rejects"),
         fewer if fewer < gpus => (Severity::Info, "the others are idle, unless a rank uses several"),
-        _ => return,
+        _ => return None,
     };
-    findings.push_with_fix(severity, agent.field(PROCESSES), format!("{state}: {consequence}"), FIX_PROCESSES);
+    Some((severity, format!("{state}: {consequence}")))
 }
 
 /// TR008: the address of the rendezvous has no host, or is that of each pod itself.
