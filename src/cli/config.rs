@@ -11,6 +11,7 @@ use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
 use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, ValuesFacts};
+use trainmesh_core::fabric::misspelled_machine;
 use trainmesh_core::printable::Printable;
 use trainmesh_core::scope::Installation;
 
@@ -108,6 +109,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             report_limited_default(&configuration);
             report_replaced_profiles(&configuration);
             report_host_access(&configuration);
+            report_misspelled_machines(&configuration);
             report_unlisted_machines(&configuration);
             report_undelivered_settings(&configuration);
             Ok(Status::Success)
@@ -204,6 +206,31 @@ fn report_host_access(configuration: &Configuration) {
                 format_args!(
                     "profile {name} gives pods of every opted-in namespace privileges, host paths or the host network: \
                      list the namespaces that may use it in `namespaces.names`"
+                ),
+            );
+        }
+    }
+}
+
+/// Prints a warning for each custom profile that lists a machine which does not exist, or to which it does not apply.
+fn report_misspelled_machines(configuration: &Configuration) {
+    let profiles = &configuration.fabric.profiles;
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
+        let mut machines = entry.profile.exact_machines();
+        let misspelled = machines.find_map(|machine| Some((machine, misspelled_machine(machine)?)));
+        if let Some((machine, near)) = misspelled {
+            print_warning(
+                &mut stderr,
+                format_args!("profile {name}: no instance type is called {machine}: did you mean {near}?"),
+            );
+        }
+        if let Some(machine) = entry.profile.excluded_machine() {
+            print_warning(
+                &mut stderr,
+                format_args!(
+                    "profile {name} has a ratio for {machine}, to which it does not apply: list the machine in \
+                     `match.machines`, or remove the ratio"
                 ),
             );
         }

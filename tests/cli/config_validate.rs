@@ -94,6 +94,18 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
+#[case::misspelled_machine(
+    &["config: {fabric: {profiles: [{name: mine, transport: efa, match: {machines: [p5.48xlrge]}}]}}\n"], 0, "is valid",
+    "warning: profile mine: no instance type is called p5.48xlrge: did you mean p5.48xlarge?"
+)]
+#[case::ratio_of_a_misspelled_machine(
+    &["config: {fabric: {profiles: [{name: mine, transport: efa, resources: [{name: vpc.amazonaws.com/efa, mode: perGpu, ratio: {p5.48xlrge: '4'}}]}]}}\n"],
+    0, "is valid", "warning: profile mine: no instance type is called p5.48xlrge"
+)]
+#[case::ratio_of_an_excluded_machine(
+    &["config: {fabric: {profiles: [{name: mine, transport: efa, match: {machines: [p5e]}, resources: [{name: vpc.amazonaws.com/efa, mode: perGpu, ratio: {p5e.48xlarge: '4', p5.48xlarge: '4'}}]}]}}\n"],
+    0, "is valid", "warning: profile mine has a ratio for p5.48xlarge, to which it does not apply"
+)]
 #[case::settings_of_other_libraries(
     &["config: {fabric: {profiles: [{name: mine, transport: ib, env: [{name: UCX_TLS, value: rc}, {name: NCCL_DEBUG, value: INFO}, {name: FI_LOG_LEVEL, value: warn}, {name: OMPI_A, value: b, via: env}, {name: LD_PRELOAD, value: a, optIn: true}]}]}}\n"],
     0, "is valid", "profile mine delivers UCX_TLS in NCCL's configuration file"

@@ -51,6 +51,31 @@ impl Profile {
             || self.resources.iter().any(has_ratio)
     }
 
+    /// Returns the names of machines that the profile lists exactly, for itself or for a number of devices.
+    pub fn exact_machines(&self) -> impl Iterator<Item = &str> {
+        let listed = self.matches.machines.iter().map(MachinePattern::as_str);
+        listed.filter(|name| !name.ends_with('*')).chain(self.ratio_machines())
+    }
+
+    /// Returns the first machine with a number of devices to which the profile does not apply.
+    #[must_use]
+    pub fn excluded_machine(&self) -> Option<&str> {
+        let is_excluded = |name: &&str| {
+            let pattern = MachinePattern::parse(name);
+            pattern.is_some_and(|pattern| !MachinePattern::overlap(&self.matches.machines, &[pattern]))
+        };
+        self.ratio_machines().find(is_excluded)
+    }
+
+    /// Returns the names of the machines with a number of devices.
+    fn ratio_machines(&self) -> impl Iterator<Item = &str> {
+        let ratios = self.resources.iter().filter_map(|resource| match &resource.amount {
+            Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } => Some(ratios.keys().map(String::as_str)),
+            Amount::Devices { .. } | Amount::Memory { .. } => None,
+        });
+        ratios.flatten()
+    }
+
     fn device_names(&self) -> impl Iterator<Item = &str> {
         let is_device = |resource: &&Resource| matches!(resource.amount, Amount::Devices { .. });
         let resources = self.resources.iter().filter(is_device).map(|resource| &resource.name);
