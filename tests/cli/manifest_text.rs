@@ -99,6 +99,11 @@ const ALL: [&str; 10] = [
     "error: stdin: document 1, line 4: MPIJob: metadata.name contains the shell placeholder $SIZE: render the manifest with envsubst, \
      or use --set SIZE=VALUE --set IMAGE_URI=VALUE --set NUM_NODES=VALUE --set GPU_PER_NODE=VALUE --set EFA_PER_NODE=VALUE\n"
 )]
+#[case::service(
+    &["lint", "-f", "-"], "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: $P, targetPort: 80}], externalName: \"${H}\"}\n", 2, &[],
+    "error: stdin: document 1, line 4: Service: spec.ports[0].port contains the shell placeholder $P: render the manifest with envsubst, \
+     or use --set P=VALUE --set H=VALUE\n"
+)]
 #[case::lint(&["lint", "-f", "-", "--set", "SIZE=a"], TEMPLATE, 2, &["roles: 0; E: 0, W: 0, I: 0; 1 error\n"], "or use --set IMAGE_URI=VALUE --set NUM_NODES=VALUE")]
 #[case::all_set(&[&["preview", "-f", "-", "-o", "json"][..], &ALL].concat(), TEMPLATE, 0, &[r#""name":"nccl-small","role":"Worker","replicas":2"#], "")]
 #[case::shell_text_stays(&[&["preview", "-f", "-", "-o", "yaml"][..], &ALL].concat(), TEMPLATE, 0, &["- mpirun -np $NUM_RANKS echo ${HOSTNAME}\n", "nvidia.com/gpu: 8\n"], "")]

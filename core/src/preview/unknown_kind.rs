@@ -24,6 +24,17 @@ const RENDERED: [(&str, &str); 4] = [
     ("kustomize.toolkit.fluxcd.io", "Kustomization"),
 ];
 
+/// Fails if a value in `object` has the wrong type. The error about a placeholder names those of the whole object.
+fn require_valid_types(object: &Value) -> Result<(), RenderError> {
+    let checked = require_types(object).and_then(|()| api_types::require(object));
+    if let Err(RenderError::Invalid { found, .. }) = &checked
+        && found.starts_with("\"$")
+    {
+        placeholders::reject([(String::new(), object)])?;
+    }
+    checked
+}
+
 impl Preview {
     /// Previews a document whose kind is not in [`workload::KINDS`]: shows the pod templates that it contains, if any.
     pub(super) fn unknown_kind(
@@ -37,8 +48,7 @@ impl Preview {
         if let Some(error) = workload::misnamed(api_version, kind) {
             return Err(error);
         }
-        require_types(&document.value)?;
-        api_types::require(&document.value)?;
+        require_valid_types(&document.value)?;
         if (api_version, kind) == ("v1", "Namespace") {
             namespace_metadata::validate(&document.value)?;
             let effective = self.context.labels(super::name_of(document));
