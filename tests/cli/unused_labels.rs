@@ -127,6 +127,12 @@ fn ray_job(label: &str) -> Value {
         "label trainmesh.dev/fabric=eks-efa has no effect: no container requests an accelerator that the fabric profile matches: eks-efa: pytorch requests google.com/tpu, the profile is for nvidia.com/gpu"
     )
 )]
+#[case::partition(
+    job("fabric=eks-efa", "nvidia.com/mig-3g.40gb"),
+    Some(
+        "label trainmesh.dev/fabric=eks-efa has no effect: no container requests an accelerator that the fabric profile matches: eks-efa: pytorch requests nvidia.com/mig-3g.40gb, the profile is for nvidia.com/gpu"
+    )
+)]
 #[case::no_devices(job("fabric=eks-efa", "cpu"), None)]
 #[case::other_resource(job("fabric=eks-efa", "smarter-devices/fuse"), None)]
 #[case::no_profile(job("fabric=none", "google.com/tpu"), None)]

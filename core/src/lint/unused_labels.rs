@@ -78,7 +78,9 @@ fn is_left_to_operator(rule: &RuleOutcome) -> bool {
         )
 }
 
-/// Returns true if the pod requests accelerators, and the profile is for others. A pod without any may be a launcher.
+/// Returns true if the pod requests accelerators or partitions, and the profile is for others. A pod without any may be a launcher.
 fn has_other_devices(rule: &RuleOutcome, pod: Pod<'_>) -> bool {
-    rule.reason == Reason::NoAccelerator && pod.containers().any(|container| container.accelerators().is_some())
+    let mut containers = pod.containers();
+    rule.reason == Reason::NoAccelerator
+        && containers.any(|container| container.accelerators().is_some() || container.has_partitions())
 }

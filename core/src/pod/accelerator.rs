@@ -144,6 +144,15 @@ impl<'a> Container<'a> {
     }
 }
 
+impl Container<'_> {
+    /// Returns true if the container requests partitions of a GPU, whose names are known.
+    pub(crate) fn has_partitions(self) -> bool {
+        let limits = self.raw().get("resources").and_then(|resources| resources.get("limits")?.as_object());
+        let is_partition = |name: &String| name.starts_with(PARTITIONS) && misspelled_accelerator(name).is_none();
+        limits.is_some_and(|limits| limits.keys().any(is_partition))
+    }
+}
+
 fn whole_count(quantity: &Value) -> Option<u64> {
     match quantity {
         Value::Number(number) => number.as_u64(),
