@@ -479,6 +479,12 @@ fn train_job(changes: &str) -> String {
     "note: stdin:1: argoproj.io/v1alpha1 Workflow is not supported: spec.templates[0].resource.manifest is the manifest of a Job, whose pods are \
      not shown\nfailed: unknown: "
 )]
+#[case::manifest_in_a_text_beside_a_request(
+    "preview -f - --fail-on unknown",
+    &format!("{ARGO_RESOURCE}  - name: b\n    container: {{image: i, resources: {{limits: {{nvidia.com/gpu: 8}}}}}}\n"), 1, &[],
+    "spec.templates[1].container requests nvidia.com/gpu outside a pod template, and spec.templates[0].resource.manifest is the manifest of a \
+     Job, so that these pods are not shown"
+)]
 #[case::manifest_of_no_pods(
     "preview -f - --fail-on unknown", &ARGO_RESOURCE.replace("kind: Job", "kind: ConfigMap"), 0, &[],
     "note: no document in the input contains a pod template\n"

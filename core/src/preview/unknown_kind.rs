@@ -101,17 +101,20 @@ impl Preview {
         if !CONTEXT_KINDS.contains(&kind) && has_pod_template(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
         }
-        if let Some(Request { path, resource }) = requests::outside_templates(&document.value) {
-            return Ok(DocumentPreview::Unsupported(format!(
-                "{name} is not supported: {path} requests {resource} outside a pod template, so that its pods are not shown"
-            )));
-        }
-        if let Some(EmbeddedWorkload { path, kind }) =
-            requests::embedded_workload(&document.value).filter(|_| group == ARGO)
-        {
-            return Ok(DocumentPreview::Unsupported(format!(
-                "{name} is not supported: {path} is the manifest of a {kind}, whose pods are not shown"
-            )));
+        let request = requests::outside_templates(&document.value)
+            .map(|Request { path, resource }| format!("{path} requests {resource} outside a pod template"));
+        let embedded = requests::embedded_workload(&document.value).filter(|_| group == ARGO);
+        let embedded = embedded.map(|EmbeddedWorkload { path, kind }| format!("{path} is the manifest of a {kind}"));
+        let hidden = match (request, embedded) {
+            (Some(request), Some(embedded)) => {
+                Some(format!("{request}, and {embedded}, so that these pods are not shown"))
+            }
+            (Some(request), None) => Some(format!("{request}, so that its pods are not shown")),
+            (None, Some(embedded)) => Some(format!("{embedded}, whose pods are not shown")),
+            (None, None) => None,
+        };
+        if let Some(hidden) = hidden {
+            return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hidden}")));
         }
         let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);
         let what = if is_of_kubernetes { "creates no pods" } else { "contains no pod template" };
