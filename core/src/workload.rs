@@ -210,7 +210,7 @@ const MAX_QUOTED_CHARS: usize = 60;
 
 impl RenderError {
     /// Returns the error for a value other than `expected` in the field at `path`.
-    pub(crate) fn invalid(path: &str, value: Option<&Value>, expected: &'static str) -> Self {
+    pub(crate) fn invalid(path: &str, value: Option<&Value>, expected: impl Into<Cow<'static, str>>) -> Self {
         let text = value.map_or_else(|| "absent".to_owned(), Value::to_string);
         let found = match text.char_indices().nth(MAX_QUOTED_CHARS) {
             Some((end, _)) => format!("{}…", &text[..end]),

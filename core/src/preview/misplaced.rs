@@ -229,7 +229,7 @@ impl<'a> Entry<'a> {
     fn fix(&self, templates: &[Template<'_>]) -> String {
         let target = self.pod_map();
         let Some(place) = self.place(target, templates) else {
-            return "set it on the pod template of its runtime, or by a patch of the runtime".to_owned();
+            return "set it on the pod template of its runtime, or in spec.runtimePatches (v2.2 or newer)".to_owned();
         };
         if target == self.map {
             format!("move it to {place}")

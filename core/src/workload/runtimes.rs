@@ -136,8 +136,10 @@ impl fmt::Display for AssumedRuntime {
         if *is_selected {
             return Ok(());
         }
-        let mut others = TrainerVersion::ALL.into_iter().map(TrainerVersion::name);
-        let other = others.find(|other| other != trainer).unwrap_or("VERSION");
+        // Fields of the job often need a version: that before the assumed one has most of them.
+        let names = TrainerVersion::ALL.map(TrainerVersion::name);
+        let assumed = names.iter().position(|name| name == trainer).unwrap_or_default();
+        let other = names[assumed.checked_sub(1).unwrap_or(1)];
         write!(formatter, "; set --runtime FILE, or another version, for example --runtime {other}")
     }
 }
@@ -151,6 +153,14 @@ mod tests {
 
     fn job(reference: &Value) -> Value {
         json!({"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "spec": {"runtimeRef": reference}})
+    }
+
+    #[rstest]
+    #[case::newest("v2.3", "for example --runtime v2.2")]
+    #[case::oldest("v2.0", "for example --runtime v2.1")]
+    fn an_assumed_runtime_names_a_version_beside_it(#[case] trainer: &'static str, #[case] expected: &str) {
+        let assumed = AssumedRuntime { name: "a".to_owned(), trainer, is_selected: false };
+        assert!(assumed.to_string().ends_with(expected), "{assumed}");
     }
 
     #[rstest]

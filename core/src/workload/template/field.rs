@@ -3,6 +3,8 @@
 //! A value of the wrong type is an error, as it is to the API. So is one that has no fields because it is no object: whatever is
 //! read below it fails, and nothing below it is missing.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::hint::nearest;
@@ -181,7 +183,7 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the error for a value other than `expected`.
-    pub(in crate::workload) fn invalid(&self, expected: &'static str) -> RenderError {
+    pub(in crate::workload) fn invalid(&self, expected: impl Into<Cow<'static, str>>) -> RenderError {
         RenderError::invalid(&self.path, self.value, expected)
     }
 

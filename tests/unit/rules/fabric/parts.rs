@@ -93,7 +93,7 @@ const REFUSED: &str = "refused FabricContradicted";
     &[("/spec/initContainers/-", json!({"name": "d", "image": "i", "restartPolicy": "Always"}))],
     ADDED, ("/spec/initContainers/1", Value::Null), "kept command, env, capabilities, volumeMounts of container d"
 )]
-#[case::sidecar_name_taken_by_a_container("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], REFUSED, ("/spec/initContainers", Value::Null), "not a native sidecar: remove it or move it to initContainers")]
+#[case::sidecar_name_taken_by_a_container("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], REFUSED, ("/spec/initContainers", Value::Null), "not a native sidecar: remove it, or move it to initContainers with restartPolicy: Always")]
 #[case::sidecar_name_taken_by_an_init_container("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers", json!([{"name": "d", "image": "own"}]))], REFUSED, ("/spec/initContainers/0/restartPolicy", Value::Null), "not a native sidecar: set restartPolicy: Always, or remove it")]
 fn applies_or_refuses_each_part(
     #[case] profile: &str,

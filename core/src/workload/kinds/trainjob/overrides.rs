@@ -15,6 +15,8 @@ use serde_json::{Map, Value, json};
 use super::merge::strategic_merge;
 use super::schema::Schema;
 use super::{DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, PROCESSES};
+use crate::names::join_names;
+use crate::own_keys::excerpt;
 use crate::workload::template::{Field, object_mut, objects};
 use crate::workload::{RenderError, StockRuntimes, TrainerVersion};
 
@@ -158,23 +160,30 @@ fn merge(parent: &mut Map<String, Value>, key: &str, patch: &Value) {
 /// Returns the replicated job with this name.
 fn target<'set>(job_set: &'set mut Value, name: &Field<'_>) -> Result<&'set mut Map<String, Value>, RenderError> {
     let wanted = name.required_text()?;
+    let known = names(job_set.get("replicatedJobs").and_then(Value::as_array).into_iter().flatten());
     let mut replicated_jobs = job_set.as_object_mut().into_iter().flat_map(|set| objects(set, "replicatedJobs"));
     let found = replicated_jobs.find(|job| job.get("name").and_then(Value::as_str) == Some(wanted));
-    found.ok_or_else(|| name.invalid("the name of a replicated job of the runtime"))
+    found.ok_or_else(|| name.invalid(format!("the name of a replicated job of the runtime{known}")))
+}
+
+/// Returns the names of `items` for a message, after a colon; empty if there are none.
+fn names<'item>(items: impl Iterator<Item = &'item Value>) -> String {
+    let names = join_names(items.filter_map(|item| item.get("name").and_then(Value::as_str)).map(excerpt));
+    if names.is_empty() { names } else { format!(": {names}") }
 }
 
 /// Fails if `spec` changes containers that the replicated job `target` does not have, or their reserved environment.
 fn validate_containers(target: &Map<String, Value>, spec: &Field<'_>) -> Result<(), RenderError> {
     let pod = target.get("template").and_then(|job| job.get("spec")?.get("template")?.get("spec"));
-    let is_known = |name: &str| {
-        let lists = CONTAINER_LISTS.iter().filter_map(|list| pod?.get(list)?.as_array());
-        lists.flatten().any(|container| container.get("name").and_then(Value::as_str) == Some(name))
-    };
+    let containers = || CONTAINER_LISTS.iter().filter_map(|list| pod?.get(list)?.as_array()).flatten();
+    let is_known =
+        |name: &str| containers().any(|container| container.get("name").and_then(Value::as_str) == Some(name));
     for list in CONTAINER_LISTS {
         for container in spec.get(list).items()? {
             let name = container.get("name").required_text()?;
             if !is_known(name) {
-                return Err(container.get("name").invalid("the name of a container of the replicated job"));
+                let expected = format!("the name of a container of the replicated job{}", names(containers()));
+                return Err(container.get("name").invalid(expected));
             }
             let env = container.get("env");
             if list == "containers" && CONTAINERS_WITH_RESERVED_ENV.contains(&name) && !env.items()?.is_empty() {

@@ -90,11 +90,12 @@ fn changes_of_the_job_are_merged_into_the_pods_of_their_targets(
 #[rstest]
 #[case::target(
     json!({"podTemplateOverrides": [{"targetJobs": [{"name": "trainer"}]}]}),
-    "spec.podTemplateOverrides[0].targetJobs[0].name is \"trainer\": expected the name of a replicated job of the runtime"
+    "spec.podTemplateOverrides[0].targetJobs[0].name is \"trainer\": expected the name of a replicated job of the runtime: dataset-initializer, \
+     node"
 )]
 #[case::container(
     json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "containers": [{"name": "log"}]}]}),
-    "spec.podSpecOverrides[0].containers[0].name is \"log\": expected the name of a container of the replicated job"
+    "spec.podSpecOverrides[0].containers[0].name is \"log\": expected the name of a container of the replicated job: setup, node, logs"
 )]
 #[case::reserved_variables(
     pod_template_overrides(&json!({"spec": {"containers": [{"name": "node", "env": [{"name": "A"}]}]}})),
@@ -104,7 +105,7 @@ fn changes_of_the_job_are_merged_into_the_pods_of_their_targets(
 #[case::patched_container(
     runtime_patches(&json!({"spec": {"containers": [{"name": "log"}]}})),
     "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].name is \
-     \"log\": expected the name of a container of the replicated job"
+     \"log\": expected the name of a container of the replicated job: setup, node, logs"
 )]
 #[case::patch_without_a_manager(json!({"runtimePatches": [{"trainingRuntimeSpec": {}}]}), "spec.runtimePatches[0].manager is missing")]
 #[case::empty_manager(json!({"runtimePatches": [{"manager": "a"}, {"manager": ""}]}), "spec.runtimePatches[1].manager is missing")]
