@@ -74,6 +74,7 @@ const REFUSED: &str = "refused FabricContradicted";
 #[case::host_network_with_multus("networks: {multus: {attach: [{name: b}]}}", &[("/spec/hostNetwork", json!(true))], REFUSED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", Value::Null), "hostNetwork")]
 #[case::one_network_for_each_device("resources: [{name: rdma/ib, mode: perGpu, ratio: 1/4}]\nnetworks: {multus: {attach: [{name: nad, count: perResource}]}}", &[], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("nad,nad")), "added network nad (2 times)")]
 #[case::gke("networks: {gke: {interfaces: [{interfaceName: eth2, network: rdma-0}]}}", &[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth0","network":"default"}]"#))], ADDED, ("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth0","network":"default"},{"interfaceName":"eth2","network":"rdma-0"}]"#)), "added interfaces eth2")]
+#[case::gke_taken_on_another_machine("match: {machines: [a]}\nnetworks: {gke: {interfaces: [{interfaceName: eth2, network: rdma-0}]}}", &[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth2","network":"own"}]"#)), ("/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "b"}))], REFUSED, ("/spec/volumes", Value::Null), "the profile is not for b: select another fabric")]
 #[case::gke_taken("networks: {gke: {interfaces: [{interfaceName: eth2, network: rdma-0}]}}", &[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth2","network":"own"}]"#))], REFUSED, ("/spec/volumes", Value::Null), "interface eth2")]
 // The pod.
 #[case::host_network("pod: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet}", &[("/spec/dnsPolicy", json!("ClusterFirst"))], ADDED, ("/spec/dnsPolicy", json!("ClusterFirstWithHostNet")), "added hostNetwork")]
@@ -93,7 +94,7 @@ const REFUSED: &str = "refused FabricContradicted";
     &[("/spec/initContainers/-", json!({"name": "d", "image": "i", "restartPolicy": "Always"}))],
     ADDED, ("/spec/initContainers/1", Value::Null), "kept command, env, capabilities, volumeMounts of container d"
 )]
-#[case::sidecar_name_taken_by_a_container("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], REFUSED, ("/spec/initContainers", Value::Null), "not a native sidecar: remove it, or move it to initContainers with restartPolicy: Always")]
+#[case::sidecar_name_taken_by_a_container("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], REFUSED, ("/spec/initContainers", Value::Null), "not a native sidecar: remove it: the profile adds it")]
 #[case::sidecar_name_taken_by_an_init_container("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers", json!([{"name": "d", "image": "own"}]))], REFUSED, ("/spec/initContainers/0/restartPolicy", Value::Null), "not a native sidecar: set restartPolicy: Always, or remove it")]
 fn applies_or_refuses_each_part(
     #[case] profile: &str,

@@ -46,7 +46,7 @@ const EXAMPLES: [&str; 7] = [
 #[case::gke_managed("gke-mrdma-dra", claim(gke_claimed(8), "rdma", "nccl-test-all-mrdma"), REFUSED, "train claims devices by template nccl-test-all-mrdma, which is unknown: add its manifest", &[])]
 #[case::gke_managed_by_the_profile("gke-mrdma-dra", claim(gke_claimed(8), "net", "fabric-mrdma"), ADDED, "NCCL_NET=gIB", &[])]
 #[case::gke_managed_on_b200("gke-mrdma-dra", select(claim(gke_claimed(8), "net", "fabric-mrdma"), "cloud.google.com/gke-accelerator", "nvidia-b200"), ADDED, "tuner_config_a4.txtpb", &[])]
-#[case::gke_tcpxo("gke-tcpxo", gke_tcpxo(), REFUSED, "container tcpxo-daemon is not a native sidecar: remove it, or move it to initContainers with restartPolicy: Always", &[])]
+#[case::gke_tcpxo("gke-tcpxo", gke_tcpxo(), REFUSED, "container tcpxo-daemon is not a native sidecar: remove it: the profile adds it", &[])]
 #[case::gke_a4x_max("gke-mrdma-dra-a4x-max", claim(claim(gke_claimed(4), "compute-domain-channel", "nccl-test-compute-domain-channel"), "rdma", "nccl-test-all-mrdma"), REFUSED, "claims devices by template nccl-test-all-mrdma", &[])]
 #[case::gke_a4x_max_with_a_channel("gke-mrdma-dra-a4x-max", require(claim(gke_claimed(4), "compute-domain-channel", "channel"), "cloud.google.com/gke-accelerator", &["nvidia-gb300"]), ADDED, "added claim rdma (template fabric-mrdma)", &["claims"])]
 #[case::aks_h100("aks-nd-sriov", on(aks(8), "Standard_ND96isr_H100_v5"), ADDED, "added NCCL_MIN_NCHANNELS=32", &[])]

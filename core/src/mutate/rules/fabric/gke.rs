@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::machines::allows_machines;
 use super::multus::append_json;
 use super::planner::{Planner, Problem};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
@@ -60,6 +61,8 @@ fn plan_interfaces(planner: &mut Planner<'_>) {
         Ok(listed) => listed,
         Err((problem, fix)) => return planner.add_conflict_at(annotation_path(key), problem, fix),
     };
+    // The interfaces of another machine belong to other networks: the conflict is the machine.
+    let is_for_machine = allows_machines(planner.pod, planner.profile);
     let has = |item: &Value, field: &str, text: &str| item.get(field).and_then(Value::as_str) == Some(text);
     let mut missing = Vec::new();
     for interface in required {
@@ -67,7 +70,7 @@ fn plan_interfaces(planner: &mut Planner<'_>) {
         if listed.iter().any(|item| has(item, "network", network)) {
             continue;
         }
-        if listed.iter().any(|item| has(item, "interfaceName", name)) {
+        if is_for_machine && listed.iter().any(|item| has(item, "interfaceName", name)) {
             let problem = format!("interface {name} belongs to another network in {key}");
             planner.add_conflict_at(annotation_path(key), problem, "rename it");
         }

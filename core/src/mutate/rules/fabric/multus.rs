@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::machines::allows_machines;
 use super::planner::Planner;
 use super::target::requests;
 use crate::config::Profile;
@@ -82,7 +83,8 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
         }
         missing.extend(std::iter::repeat_n(attach, count));
     }
-    if let Some(interface) = conflict {
+    // The interfaces of another machine belong to other networks: the conflict is the machine.
+    if let Some(interface) = conflict.filter(|_| allows_machines(planner.pod, planner.profile)) {
         let problem = format!("interface {interface} belongs to another network in {key}");
         planner.add_conflict_at(annotation_path(key), problem, "rename it");
     }

@@ -74,6 +74,8 @@ fn of_family<'a>(family: &str, known: &[&'a str]) -> Option<&'a str> {
 fn unknown_machine(name: &str, machine: &str, near: Option<&str>) -> Problem {
     let fix = match near {
         Some(near) => format!("did you mean {near}? Or add a ratio").into(),
+        // The name of an instance type that exists is correct.
+        None if machine_devices(machine).is_some() => "add a ratio, or set trainmesh.dev/fabric=none".into(),
         None => "correct it, add a ratio, or set trainmesh.dev/fabric=none".into(),
     };
     (format!("unknown number of {name} on {machine}"), fix)

@@ -60,7 +60,7 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
                 // Under another name, it would run beside the sidecar of the profile.
                 let fix = match own.kind {
                     ContainerKind::Init => "set restartPolicy: Always, or remove it",
-                    _ => "remove it, or move it to initContainers with restartPolicy: Always",
+                    _ => "remove it: the profile adds it",
                 };
                 planner.add_conflict_at(own.pointer(), format!("container {name} is not a native sidecar"), fix);
             }
