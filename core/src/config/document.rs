@@ -75,6 +75,12 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     if is_values(root) {
         return read_values(root);
     }
+    if let Value::String(text) = root.value
+        && parse_tree(text).is_ok_and(|tree| is_values(tree.root()))
+    {
+        let message = "Helm values in a string: write them without quotes, for example with yq -r".to_owned();
+        return Err(vec![Problem { line: Some(root.line), field: String::new(), message }]);
+    }
     if let Some(problem) = values_in_release(root) {
         return Err(vec![problem]);
     }

@@ -33,6 +33,10 @@ pub const HELM_VALUES: [&str; 20] = [
     "webhook",
     "workerThreads",
 ];
+/// Sections of a configuration, which are below `config` in values.
+const SECTIONS: [&str; 4] = ["fabric", "gang", "mesh", "termination"];
+/// Start of the fields in values of a parent chart.
+const OF_PARENT: &str = "trainmesh.";
 /// Bits of a line of merged files below the index of the file. A text of 2 MiB has fewer than 2^32 lines.
 const LINE_BITS: u32 = 32;
 
@@ -78,10 +82,11 @@ pub fn contains_values(text: &str) -> bool {
 pub fn parse_values(texts: &[String]) -> Result<(Configuration, ValuesFacts), Vec<(usize, Problem)>> {
     let mut problems = Vec::new();
     let mut merged = Tree::empty();
-    let mut lists = Vec::new();
+    let (mut lists, mut prefixes) = (Vec::new(), Vec::new());
     for (index, text) in texts.iter().enumerate() {
         match values_of(text) {
-            Ok(mut tree) => {
+            Ok((mut tree, prefix)) => {
+                prefixes.push(prefix);
                 lists.extend(profile_names(tree.root()).map(|names| (index, names)));
                 tree.add_to_lines((index as u64) << LINE_BITS);
                 merged.merge(tree);
@@ -95,8 +100,12 @@ pub fn parse_values(texts: &[String]) -> Result<(Configuration, ValuesFacts), Ve
     let has_section = section(merged.root()).is_some();
     let (excluded_namespaces, conditions) = (excluded_namespaces(merged.root()), conditions(merged.root()));
     let (namespace, lacks_controller) = (namespace(merged.root()), disables_controller(merged.root()));
-    let configuration =
-        read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
+    let with_prefix = |(index, problem): (usize, Problem)| {
+        let prefix = prefixes.get(index).filter(|_| !problem.field.is_empty()).copied().unwrap_or_default();
+        (index, Problem { field: format!("{prefix}{}", problem.field), ..problem })
+    };
+    let configuration = read_values(merged.root())
+        .map_err(|found| found.into_iter().map(in_file).map(with_prefix).collect::<Vec<_>>())?;
     let lost_profiles = lost_profiles(lists);
     let facts =
         ValuesFacts { has_section, namespace, excluded_namespaces, conditions, lacks_controller, lost_profiles };
@@ -115,11 +124,12 @@ pub(super) fn is_values(root: Node<'_>) -> bool {
 /// Parses the section `config` of values. The chart's schema validates the others, except for their names, and for those that
 /// Helm removes.
 pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
-    let (values, prefix) = root.get(CHART).map_or((root, ""), |values| (values, "trainmesh."));
+    let (values, prefix) = root.get(CHART).map_or((root, ""), |values| (values, OF_PARENT));
     let unknown = values.entries().filter(|(key, _)| !HELM_VALUES.contains(key)).map(|(key, entry)| Problem {
         line: Some(entry.line),
         field: format!("{prefix}{key}"),
         message: match nearest(key, &HELM_VALUES) {
+            _ if SECTIONS.contains(&key) => "unknown value of the Helm chart: move it below config".to_owned(),
             Some(near) => format!("unknown value of the Helm chart: did you mean {near}?"),
             None => "unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"
                 .to_owned(),
@@ -172,8 +182,8 @@ fn section(values: Node<'_>) -> Option<Node<'_>> {
     values.get("config").filter(|section| !section.value.is_null())
 }
 
-/// Returns the values of the chart in `text`.
-fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
+/// Returns the values of the chart in `text`, and the start of their fields in it.
+fn values_of(text: &str) -> Result<(Tree, &'static str), Vec<Problem>> {
     let tree = parse_tree(text)?;
     // A filter that finds nothing writes null or nothing. A file whose values are comments is a file that someone wrote.
     let has_comment = || text.lines().any(|line| line.trim_start().starts_with('#'));
@@ -184,7 +194,7 @@ fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
     if tree.root().get(CHART).is_some_and(|values| values.value.is_object()) {
-        return Ok(tree.into_entry(CHART));
+        return Ok((tree.into_entry(CHART), OF_PARENT));
     }
     if is_profile(tree.root()) {
         return Err(bare_profile(tree.root()));
@@ -196,7 +206,7 @@ fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
         let message = "expected Helm values, because several files are merged as Helm merges values".to_owned();
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    Ok(tree)
+    Ok((tree, ""))
 }
 
 /// Returns true for a text without values.
@@ -231,6 +241,7 @@ mod tests {
     #[case::no_text(&["{}", ""], Err(&["1: "][..]))]
     #[case::null(&["null\n"], Err(&["0: "][..]))]
     #[case::lines_of_each_file(&["config:\n  mesh:\n    hold: 1", "\nconfig:\n  mesh:\n    traffic: 1\nconfg: {}"], Err(&["0:3: config.mesh.hold", "1:4: config.mesh.traffic", "1:5: confg"][..]))]
+    #[case::lines_of_a_parent_chart(&["trainmesh: {config: {mesh: {hold: 1}}}", "config: {mesh: {traffic: 1}}"], Err(&["0:1: trainmesh.config.mesh.hold", "1:1: config.mesh.traffic"][..]))]
     #[case::replaced_problem(&["config: {mesh: {hold: 1}}", "config: {mesh: {hold: true}}"], Ok(true))]
     #[case::not_a_mapping(&["config: [a]"], Err(&["0:1: config"][..]))]
     #[case::a_section_replaces_a_value(&["config: 1", "config: {mesh: {hold: 1}}"], Err(&["1:1: config.mesh.hold"][..]))]
@@ -279,6 +290,13 @@ mod tests {
     #[case::name_beside_the_section("name: mine\nconfig: {}", true)]
     fn recognizes_values(#[case] text: &str, #[case] expected: bool) {
         assert_eq!(contains_values(text), expected);
+    }
+
+    #[test]
+    fn a_section_beside_config_belongs_below_it() {
+        let problems = parse_values(&["image: {registry: a}\nmesh: {traffic: direct}\n".to_owned()]).unwrap_err();
+        let found: Vec<String> = problems.iter().map(|(_, problem)| problem.to_string()).collect();
+        assert_eq!(found, ["line 2: mesh: unknown value of the Helm chart: move it below config"]);
     }
 
     #[test]
