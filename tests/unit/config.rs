@@ -101,6 +101,10 @@ fn an_unknown_gang_mode_is_reported_with_all_modes() {
     "mesh: {podCIDRs: [0.0.0.0/0]}\n",
     &["line 3: mesh.podCIDRs: 0.0.0.0/0 contains every address: set traffic to disableCapture to capture no traffic"]
 )]
+#[case::long_wait(
+    "mesh:\n  waitTimeout: 2h\n",
+    &["line 4: mesh.waitTimeout: expected 0s to 3600s, found 7200s"]
+)]
 #[case::excluded_range_of_all_addresses(
     "mesh: {excludeIPRanges: ['::/0']}\n",
     &["line 3: mesh.excludeIPRanges: ::/0 contains every address: set traffic to disableCapture to capture no traffic"]

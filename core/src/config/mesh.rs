@@ -1,6 +1,7 @@
 //! Section `mesh`: rules for pods with an Istio sidecar.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,9 @@ use super::choice::{self, choices};
 use super::cidr::check_ranges;
 use super::section::section;
 use crate::cidr::Cidr;
+
+/// Maximum of `waitTimeout`. A pod that waits longer for its proxy only keeps its devices from others.
+const MAX_WAIT: Duration = Duration::from_hours(1);
 
 section! {
     /// Rules for pods with an Istio sidecar.
@@ -20,7 +24,7 @@ section! {
         /// Timeout of `pilot-agent wait` if the injection template does not set one. Null: Istio's default of one
         /// minute.
         #[cfg_attr(feature = "schema", schemars(with = "ConfigDuration"))]
-        pub wait_timeout: Option<ConfigDuration>,
+        pub wait_timeout: Option<ConfigDuration> => ConfigDuration::at_most(MAX_WAIT),
         /// Use of native sidecars.
         pub native_sidecar: NativeSidecar = NativeSidecar::Leave,
         /// Traffic that passes through Envoy. The label `trainmesh.dev/mesh-traffic` takes precedence.
