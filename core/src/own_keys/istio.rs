@@ -15,6 +15,10 @@ const POD_INJECTION: [&str; 2] = ["true", "false"];
 const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
 /// Values of [`keys::INTERCEPTION_MODE`]. Istio's injector rejects pods with another one.
 const INTERCEPTION_MODES: [&str; 3] = ["REDIRECT", "TPROXY", "NONE"];
+/// Field of a proxy configuration that holds the application.
+const HOLD: &str = "holdApplicationUntilProxyStarts";
+/// Protobuf name of the field, which Istio also accepts.
+const HOLD_SNAKE: &str = "hold_application_until_proxy_starts";
 /// Labels by which Istio includes a namespace.
 const ISTIO_LABELS: [&str; 2] = [keys::ISTIO_INJECTION, keys::DATAPLANE_MODE];
 /// End of the domains of Istio.
@@ -47,12 +51,22 @@ pub(super) fn problem(location: Location, key: &str, value: &str) -> Option<Stri
 /// Returns why an entry of a pod that Istio would inject prevents the pod, or does not prevent the injection, as the user intends.
 pub(crate) fn injected_pod_problem(location: Location, key: &str, value: &str) -> Option<String> {
     match location {
+        PodAnnotation if key == keys::PROXY_CONFIG => misspelled_hold(value),
         PodAnnotation => rejected_annotation(key, value),
         PodLabel if key == keys::ISTIO_INJECTION && value == "disabled" => {
             Some(format!("{key} has no effect on a pod: label it {}=false", keys::SIDECAR_INJECT))
         }
         PodLabel | NamespaceLabel | NamespaceAnnotation => None,
     }
+}
+
+/// Returns the problem of a field in `config`, a proxy configuration, whose name is similar to that of the hold: Istio ignores it.
+fn misspelled_hold(config: &str) -> Option<String> {
+    let fields = config.split(['\n', ',', '{']).filter_map(|field| field.split_once(':'));
+    let mut names = fields.map(|(name, _)| name.trim().trim_matches(['"', '\'']));
+    let is_other = |name: &&str| name.starts_with("hold") && *name != HOLD && *name != HOLD_SNAKE;
+    let found = names.find(|name| is_other(name) && nearest(name, &[HOLD]).is_some())?;
+    Some(format!("{found} has no effect in {}: did you mean {HOLD}?", keys::PROXY_CONFIG))
 }
 
 /// Returns why Istio's injector rejects a pod with this annotation (istio/istio 1.27, `pkg/kube/inject/validate.go`).

@@ -65,6 +65,14 @@ fn named(annotation: &str) -> Scenario {
     .labelled("istio-injection", "enabled"),
     None
 )]
+#[case::misspelled_hold(
+    annotated("proxy.istio.io/config: '{concurrency: 2, holdApplicationUntilProxyStart: true}'").labelled("istio-injection", "enabled"),
+    Some("annotation holdApplicationUntilProxyStart has no effect in proxy.istio.io/config: did you mean holdApplicationUntilProxyStarts?")
+)]
+#[case::snake_case_of_the_hold(
+    annotated("proxy.istio.io/config: 'hold_application_until_proxy_starts: true'").labelled("istio-injection", "enabled"),
+    None
+)]
 #[case::label_of_namespaces(
     labeled("istio-injection: disabled").labelled("istio-injection", "enabled"),
     Some("label istio-injection has no effect on a pod: label it sidecar.istio.io/inject=false")
