@@ -112,6 +112,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             report_misspelled_machines(&configuration);
             report_unlisted_machines(&configuration);
             report_undelivered_settings(&configuration);
+            report_suggested_settings(&configuration);
             Ok(Status::Success)
         }
         Err(problems) => {
@@ -266,6 +267,25 @@ fn report_undelivered_settings(configuration: &Configuration) {
                 format_args!(
                     "profile {name} delivers {} in NCCL's configuration file to containers that use it, such as those of MPI \
                      jobs, where other libraries do not read them: set `via: env`",
+                    settings.join(", ")
+                ),
+            );
+        }
+    }
+}
+
+/// Prints a note for each custom profile with variables that it only suggests, and does not add to pods.
+fn report_suggested_settings(configuration: &Configuration) {
+    let profiles = &configuration.fabric.profiles;
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
+        let settings: Vec<&str> = entry.profile.suggested_settings().collect();
+        if !settings.is_empty() {
+            print_note(
+                &mut stderr,
+                format_args!(
+                    "profile {name} does not set {}, which it only suggests: set it in the image or the pod, or remove `optIn` \
+                     from its entry",
                     settings.join(", ")
                 ),
             );

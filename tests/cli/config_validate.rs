@@ -94,6 +94,10 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
 #[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
+#[case::suggested_settings(
+    &["config: {fabric: {profiles: [{name: mine, transport: ib, env: [{name: LD_LIBRARY_PATH, value: /a, via: env, optIn: true}]}]}}\n"], 0,
+    "is valid", "note: profile mine does not set LD_LIBRARY_PATH, which it only suggests"
+)]
 #[case::misspelled_machine(
     &["config: {fabric: {profiles: [{name: mine, transport: efa, match: {machines: [p5.48xlrge]}}]}}\n"], 0, "is valid",
     "warning: profile mine: no instance type is called p5.48xlrge: did you mean p5.48xlarge?"

@@ -139,6 +139,11 @@ impl Profile {
         in_file.map(|setting| setting.name.as_str()).filter(move |name| !is_read(name))
     }
 
+    /// Returns the variables that the profile only suggests.
+    pub fn suggested_settings(&self) -> impl Iterator<Item = &str> {
+        self.env.iter().filter(|setting| setting.opt_in).map(|setting| setting.name.as_str())
+    }
+
     /// Returns true if the profile gives containers access to the node: privileges, host paths or the host network.
     #[must_use]
     pub fn grants_host_access(&self) -> bool {
