@@ -84,13 +84,20 @@ impl Preview {
         outcomes: &[(Outcome, Value)],
         gangs: &Gangs,
     ) -> Vec<Arc<JobContext>> {
-        let claims = self.facts.view(namespace, None).claims;
-        let all = JobContext::from_pods(roles.iter().map(|role| (Pod::new(&role.pod), role.replicas)), claims);
+        let has_several = roles.first().map(component) != roles.last().map(component);
+        let all = has_several.then(|| {
+            let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
+            JobContext::from_pods(pods, self.facts.view(namespace, None).claims)
+        });
         let (mut jobs, mut others) = (Vec::with_capacity(roles.len()), outcomes);
         for members in roles.chunk_by(|role, next| component(role) == component(next)) {
             let (outcomes, rest) = others.split_at(members.len());
             others = rest;
-            let job = self.job_context(workload, namespace, members, outcomes, gangs).with_claims_of(&all);
+            let job = self.job_context(workload, namespace, members, outcomes, gangs);
+            let job = match &all {
+                Some(all) => job.with_claims_of(all),
+                None => job,
+            };
             jobs.extend(iter::repeat_n(Arc::new(job), members.len()));
         }
         jobs
