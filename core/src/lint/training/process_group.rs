@@ -55,7 +55,8 @@ const FIX_RANK: &str = "\
 const FIX_PROCESSES: &str = "set --nproc-per-node to the number of GPUs of the container, or to gpu";
 
 /// How to fix a number of processes in a field of the job.
-const FIX_PROCESS_FIELD: &str = "set the number of processes of the job to the number of GPUs of the container, or to auto";
+const FIX_PROCESS_FIELD: &str =
+    "set the number of processes of the job to the number of GPUs of the container, or to auto";
 
 /// Fields of jobs with the number of processes, from which the operator sets the variable: kind, name and JSON pointer.
 const PROCESS_FIELDS: [(&str, &str, &str); 3] = [
