@@ -31,6 +31,9 @@ pub(super) fn default_ports(container: Container<'_>) -> Vec<u16> {
     let expansion = Expansion::new(container);
     let variables = SETTINGS.iter().filter_map(|name| Some((*name, expansion.expand(container.env(name)?))));
     let of_command = assignments(words(container), &expansion).filter(|(name, _)| SETTINGS.contains(name));
+    let of_command: Vec<(&str, Cow<'_, str>)> = of_command.collect();
+    // The launcher of DeepSpeed reads its port from its flag only, while operators set variables for torchrun.
+    let has_port_flag = of_command.iter().any(|(name, _)| *name == MASTER_PORT);
     let settings: Vec<(&str, Cow<'_, str>)> = variables.chain(of_command).collect();
     let has = |name: &str, test: fn(&str) -> bool| settings.iter().any(|(known, value)| *known == name && test(value));
     let is_set = |name: &str| has(name, |_| true);
@@ -38,7 +41,7 @@ pub(super) fn default_ports(container: Container<'_>) -> Vec<u16> {
     let by_torchrun = has(MASTER_ADDRESS, |host| !is_loopback(host)) && !is_set(ENDPOINT) && !is_set(MASTER_PORT);
     let by_launcher = launchers(container).any(|launcher| match launcher {
         Launcher::Accelerate => !is_set(MAIN_PROCESS_PORT),
-        Launcher::DeepSpeed => !is_set(MASTER_PORT),
+        Launcher::DeepSpeed => !has_port_flag,
     });
     let has_no_port = |endpoint: &str| !endpoint.is_empty() && !endpoint.contains(':') && !is_loopback(endpoint);
     let by_c10d = has(BACKEND, |backend| backend == "c10d") && has(ENDPOINT, has_no_port);
