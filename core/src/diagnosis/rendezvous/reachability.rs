@@ -36,7 +36,7 @@ const JOB_FIX: &str = "\
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let (Some(endpoint), Some(master)) = (group.endpoint(), group.master) else { return };
     let is_new = !is_older(endpoint.pod.created, GRACE, context.now);
-    if is_new || group.is_master(endpoint.pod) {
+    if is_new || group.is_master(endpoint.pod) || has_met(job, group, context) {
         return;
     }
     let path = Path { job, group, context, endpoint, master };
@@ -47,6 +47,21 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
         Resolution::Loopback => Some(path.loopback()),
         Resolution::Unknown => None,
     });
+}
+
+/// Returns true if the members have met, whatever the objects show now: a rank has completed, or the log of each member but the master
+/// contains a connection between pods.
+fn has_met(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> bool {
+    // Without settings, the container may be a sidecar that is not known.
+    let has_completed = |container: &ContainerRecord| {
+        let is_end = matches!(&container.state, StateRecord::Terminated(ended) if ended.exit_code == 0);
+        is_end && !container.rendezvous.is_empty()
+    };
+    let completed = job.not_replaced(|pod| pod.is_rank() && pod.main().any(has_completed));
+    let is_connected =
+        |pod: &PodRecord| context.logs(pod).any(|log| log.networks.iter().any(|network| network.connection.is_some()));
+    let mut peers = group.members.iter().filter(|member| !group.is_master(member.pod));
+    !completed.is_empty() || peers.all(|peer| is_connected(peer.pod))
 }
 
 struct Path<'a, 'b> {

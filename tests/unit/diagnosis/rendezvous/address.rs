@@ -2,8 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, Selection, diagnose};
 
-use super::super::objects::{START, ago, with};
+use super::super::objects::{NOW, START, ago, with};
 use super::super::{check, report};
 use super::{job_of, job_with, service, set};
 
@@ -46,6 +47,52 @@ fn cluster_ip(port: u64, target: Value) -> Vec<Value> {
 #[case::cluster_ip_to_another_port(cluster_ip(23456, json!(29500)), &["E ServicePortClosed no"])]
 fn services(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+/// Returns the job without its Service, after the main container of a worker exited with `code`, with a proxy that still runs. `policy` is
+/// the restart policy of the pod.
+fn ended(code: i64, policy: &str) -> Vec<Value> {
+    let mut objects = without_service();
+    let mut containers = objects[2]["spec"]["containers"].clone();
+    containers.as_array_mut().unwrap().push(json!({"name": "istio-proxy", "image": "istio/proxyv2:1"}));
+    let statuses = json!([
+        {"name": "pytorch", "state": {"terminated": {"exitCode": code, "startedAt": START, "finishedAt": ago(10)}}},
+        {"name": "istio-proxy", "ready": true, "state": {"running": {"startedAt": START}}}]);
+    let patch = json!({"spec": {"containers": containers, "restartPolicy": policy}, "status": {"containerStatuses": statuses}});
+    objects[2] = with(objects[2].clone(), patch);
+    objects
+}
+
+/// A rank that has completed had found the master.
+#[rstest]
+#[case::completed(ended(0, "Never"), &[])]
+#[case::failed(ended(1, "Never"), &["E MasterUnresolvable unknown"])]
+fn members_that_have_met(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+const CONNECTION: &str = "node-0:12:40 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n";
+
+/// Only the log of a worker proves that it found the master: it may have restarted after the others had.
+#[rstest]
+#[case::all([CONNECTION, CONNECTION], 0)]
+#[case::one([CONNECTION, ""], 1)]
+#[case::none(["", ""], 1)]
+fn logs_of_workers(#[case] logs: [&str; 2], #[case] expected: usize) {
+    let mut snapshot = ClusterSnapshot::default();
+    for object in without_service() {
+        assert!(snapshot.add(&object, "default").unwrap());
+    }
+    for (index, text) in logs.iter().enumerate() {
+        let mut reader = LogReader::new(LogName::from_file_stem(&format!("llama-worker-{index}")));
+        reader.push(text.as_bytes());
+        for log in reader.finish() {
+            snapshot.add_log(log).unwrap();
+        }
+    }
+    let report = diagnose(&snapshot, &Selection::default(), NOW.parse().unwrap());
+    let found = report.diagnoses.iter().filter(|found| found.code.code() == "MasterUnresolvable");
+    assert_eq!(found.count(), expected);
 }
 
 #[rstest]
