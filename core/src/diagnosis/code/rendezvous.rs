@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::EtcdWithoutV2,
         severity: Severity::Error,
-        proof: "the image of a pod of the Service in `PET_RDZV_ENDPOINT` is etcd 3.6 or newer, or 3.4 or 3.5 without `--enable-v2`",
+        proof: "the image of a pod of the Service in `PET_RDZV_ENDPOINT` is etcd 3.6 or newer, or 3.4 or 3.5 without `--enable-v2`; not if a configuration file, a ConfigMap or a Secret may enable it",
         fix: "use the backend c10d; or etcd 3.5 with --enable-v2=true",
         link: "docs/diagnose.md#etcdwithoutv2",
     },

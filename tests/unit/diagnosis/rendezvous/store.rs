@@ -51,6 +51,22 @@ fn versions(#[case] image: &str, #[case] arguments: &[&str], #[case] expected: &
     check(&with_etcd(image, arguments), expected);
 }
 
+/// The flag may be in a file, or the variable in another object.
+#[rstest]
+#[case::file(json!({"args": ["--config-file=/etc/etcd/etcd.yaml"]}), &[])]
+#[case::file_by_a_variable(json!({"env": [{"name": "ETCD_CONFIG_FILE", "value": "/etc/etcd/etcd.yaml"}]}), &[])]
+#[case::config_map(json!({"envFrom": [{"configMapRef": {"name": "etcd"}}]}), &[])]
+#[case::key_of_a_config_map(json!({"env": [{"name": "ETCD_ENABLE_V2", "valueFrom": {"configMapKeyRef": {"name": "etcd", "key": "v2"}}}]}), &[])]
+#[case::variable(json!({"env": [{"name": "ETCD_ENABLE_V2", "value": "true"}]}), &[])]
+#[case::disabled_by_a_variable(json!({"env": [{"name": "ETCD_ENABLE_V2", "value": "false"}]}), &["E EtcdWithoutV2 no"])]
+#[case::flag_beside_a_config_map(json!({"args": ["--enable-v2=false"], "envFrom": [{"configMapRef": {"name": "etcd"}}]}), &["E EtcdWithoutV2 no"])]
+fn settings_of_etcd(#[case] patch: Value, #[case] expected: &[&str]) {
+    let mut objects = with_etcd("quay.io/coreos/etcd:v3.5.1", &[]);
+    let container = &mut objects[5]["spec"]["containers"][0];
+    *container = with(container.clone(), patch);
+    check(&objects, expected);
+}
+
 /// etcd is not ready since `lost` seconds, and the agents have run for `age`.
 pub fn down(lost: i64, age: i64) -> Vec<Value> {
     let state = json!({"waiting": {"reason": "ContainerCreating"}});
