@@ -144,6 +144,8 @@ recoveries! {
     DisruptedBare => No, "a pod without an owner was evicted or rejected by its node", "nobody replaces it";
     /// Needs an operator.
     DeviceUnhealthy => No, "a node or a rank reports an unhealthy accelerator", "it needs a reset or a repair, and the pods another node";
+    /// `UnschedulablePendingReplacement`, or a reboot.
+    NodeMarked => Unknown, "HyperPod has marked a node for a reboot or a replacement", "it acts if its automatic recovery is enabled, and the pods need another node meanwhile";
     /// The queue decides.
     QueueWaits => Unknown, "a job waits in a queue of Kueue", "Kueue admits it when quota becomes free";
     /// Not a question of quota.

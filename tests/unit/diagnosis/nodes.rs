@@ -148,6 +148,14 @@ fn with_taint(key: &str) -> Value {
     with(node("node-1"), json!({"spec": {"taints": [{"key": key, "value": "true", "effect": "NoSchedule"}]}}))
 }
 
+fn with_label(value: &str) -> Value {
+    with(
+        node("node-1"),
+        json!({"metadata": {"labels": {"sagemaker.amazonaws.com/node-health-status": value}},
+            "spec": {"taints": [{"key": "sagemaker.amazonaws.com/node-health-status", "value": "Unschedulable", "effect": "NoSchedule"}]}}),
+    )
+}
+
 const UNHEALTHY: &[&str] = &["E AcceleratorUnhealthy no"];
 
 #[rstest]
@@ -160,6 +168,15 @@ const UNHEALTHY: &[&str] = &["E AcceleratorUnhealthy no"];
 #[case::no_problem(with_condition("XidCriticalError", "False"), &[])]
 #[case::healthy(with_condition("GPUHealthy", "True"), &[])]
 #[case::unhealthy_name_without_problem(with_condition("GpuUnhealthy", "False"), &[])]
+#[case::setup(with_condition("GPUDriverInstalled", "True"), &[])]
+#[case::setup_of_mig(with_condition("GPUMigEnabled", "False"), &[])]
+#[case::no_setup(with_condition("GpuUnavailable", "True"), UNHEALTHY)]
+#[case::not_ready(with_condition("GpuNotReady", "True"), UNHEALTHY)]
+#[case::failed_setup(with_condition("GPUInstalledDriverFailed", "True"), UNHEALTHY)]
+#[case::hyperpod_replacement(with_label("UnschedulablePendingReplacement"), &["E AcceleratorUnhealthy unknown"])]
+#[case::hyperpod_reboot(with_label("UnschedulablePendingReboot"), &["E AcceleratorUnhealthy unknown"])]
+#[case::hyperpod_checks_run(with_label("Unschedulable"), &[])]
+#[case::hyperpod_healthy(with_label("Schedulable"), &[])]
 #[case::another_condition(with_condition("DiskPressure", "True"), &[])]
 #[case::taint(with_taint("example.com/gpu-xid-error"), UNHEALTHY)]
 #[case::reserved_node(with_taint("nvidia.com/gpu"), &[])]

@@ -196,7 +196,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::AcceleratorUnhealthy,
         severity: Severity::Error,
-        proof: "a condition of the node with `GPU`, `Xid`, `NVLink`, `NVSwitch` or `Accelerat` in its type has status True (if it contains `Healthy`, `Ready` or `Ok`: False), or the key of a taint contains one of them with `error`, `fault`, `fail`, `unhealthy` or `xid`; or the log of a rank contains `uncorrectable ECC error encountered` or `uncorrectable NVLink error detected`",
+        proof: "a condition of the node with `GPU`, `Xid`, `NVLink`, `NVSwitch` or `Accelerat` in its type has status True (if it contains `Healthy`, `Ready` or `Ok`: False), except for types about a setup, such as `GPUDriverInstalled`; or the key of a taint contains one of them with `error`, `fault`, `fail`, `unhealthy` or `xid`; or the label `sagemaker.amazonaws.com/node-health-status` of HyperPod is `UnschedulablePendingReplacement` or `UnschedulablePendingReboot`; or the log of a rank contains `uncorrectable ECC error encountered` or `uncorrectable NVLink error detected`",
         fix: "cordon the node, move the job, and reset or replace the accelerator",
         link: "docs/diagnose.md#acceleratorunhealthy",
     },

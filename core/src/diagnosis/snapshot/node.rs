@@ -14,6 +14,12 @@ use crate::quantity::whole_units;
 const MAX_TAINTS: usize = 64;
 /// Maximum number of resources of a node.
 const MAX_RESOURCES: usize = 128;
+/// Label with the health of a node of `HyperPod`, and the start of its values for nodes that have failed a check. While checks
+/// run, it is `Unschedulable`.
+const HYPERPOD_HEALTH: &str = "/metadata/labels/sagemaker.amazonaws.com~1node-health-status";
+const HYPERPOD_FAILED: &str = "UnschedulablePending";
+/// Label of `HyperPod` with the faults that its checks found.
+const HYPERPOD_FAULTS: &str = "/metadata/labels/sagemaker.amazonaws.com~1fault-types";
 
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +28,8 @@ pub struct NodeRecord {
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
     /// Keys of the taints, with their values.
     pub(in crate::diagnosis) taints: Vec<(Box<str>, Option<Box<str>>)>,
+    /// Mark of `HyperPod` for a node that needs a reboot or a replacement, with the faults.
+    pub(in crate::diagnosis) mark: Option<Box<str>>,
     /// True if the node is cordoned.
     pub(in crate::diagnosis) unschedulable: bool,
     /// Names of the extended resources that the node offers.
@@ -46,6 +54,7 @@ impl NodeRecord {
             name: name(raw, "/metadata/name").unwrap_or_default(),
             conditions: conditions(raw),
             taints: items(raw, "/spec/taints", MAX_TAINTS).filter_map(taint).collect(),
+            mark: mark(raw),
             unschedulable: raw.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true),
             devices: devices.collect(),
             accelerators: accelerators.collect(),
@@ -56,4 +65,11 @@ impl NodeRecord {
     pub(in crate::diagnosis) fn ready(&self) -> Option<&ConditionRecord> {
         condition::find(&self.conditions, "Ready")
     }
+}
+
+/// Reads the mark of `HyperPod`.
+fn mark(raw: &Value) -> Option<Box<str>> {
+    let health = name(raw, HYPERPOD_HEALTH).filter(|health| health.starts_with(HYPERPOD_FAILED))?;
+    let faults = name(raw, HYPERPOD_FAULTS);
+    Some(faults.map_or_else(|| health.clone(), |faults| format!("{health} (fault-types: {faults})").into()))
 }
