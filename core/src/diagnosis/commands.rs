@@ -36,6 +36,7 @@ impl Diagnosis {
             .replace("kubectl logs --previous", &format!("kubectl logs{previous}"))
             .replace("kubectl logs", &format!("{kubectl} logs {pod}"))
             .replace("-c CONTAINER", &format!("-c {container}"))
+            .replace("kubectl label pod POD", &format!("{kubectl} label pod {pod}"))
             .replace("kubectl exec …", &format!("{kubectl} exec {pod}"))
             .replace("kubectl describe pvc", format!("{kubectl} describe pvc {}", self.volume_claim()).trim_end())
             .replace("kubectl describe podgroup", format!("{kubectl} describe podgroup {group}").trim_end())

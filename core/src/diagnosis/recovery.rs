@@ -168,6 +168,8 @@ recoveries! {
     QuotaIdle => Unknown, "Kueue admitted a job that has no pods", "the job's controller may still create them";
     /// Nobody terminates it.
     SidecarRuns => No, "the main containers have finished and a sidecar runs", "nothing terminates it: in an enabled namespace, the controller of trainmesh would have within seconds";
+    /// No label of the webhook.
+    SidecarMissed => No, "the main containers have finished, and a sidecar runs in a pod without a proxy that the webhook has not labeled", "nothing terminates it: the controller of trainmesh does not watch the pod";
     /// A method that is disabled, or none.
     SidecarBlocked => No, "the main containers have finished and a sidecar runs that trainmesh does not terminate", "the evidence contains the reason, such as a method that is disabled or not known";
     /// The kubelet does not restart it.

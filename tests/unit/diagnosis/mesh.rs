@@ -70,6 +70,23 @@ fn fixes_for_a_sidecar(#[case] patch: Value, #[case] namespace: Value, #[case] f
     assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
 }
 
+/// The controller watches pods with a proxy, and those that the webhook has labeled.
+#[rstest]
+#[case::missed(json!({}), "enabled", Recovery::SidecarMissed, "the controller of trainmesh does not watch the pod")]
+#[case::labeled(labels(json!({"trainmesh.dev/managed": "true"})), "enabled", Recovery::SidecarRuns, "the controller of trainmesh should have terminated it")]
+#[case::not_enabled(json!({}), "audit", Recovery::SidecarRuns, "the controller of trainmesh terminates sidecars only in namespaces")]
+#[case::excluded(labels(json!({"trainmesh.dev/inject": "disabled"})), "enabled", Recovery::SidecarRuns, "the label trainmesh.dev/inject=disabled excludes the pod: remove it from the pod template, and from this pod with kubectl label pod POD")]
+fn pods_without_a_proxy(#[case] patch: Value, #[case] inject: &str, #[case] recovery: Recovery, #[case] fix: &str) {
+    let mut pod = rank(1);
+    pod["spec"]["restartPolicy"] = "Never".into();
+    pod["spec"]["containers"] = json!([super::objects::main_container(), {"name": "fluent-bit"}]);
+    pod["status"]["containerStatuses"] =
+        json!([with(json!({"name": "pytorch"}), terminated(0, 60)), with(json!({"name": "fluent-bit"}), running(true, 600))]);
+    let found = report(&[with(pod, patch), namespace(inject)]).diagnoses.remove(0);
+    assert_eq!((found.code.code(), found.recovery), ("SidecarOutlivesMain", recovery));
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
 /// Returns rank 1 with the proxy as a native sidecar.
 fn native(statuses: [Value; 2]) -> Value {
     let mut pod = injected(statuses);

@@ -8,15 +8,19 @@ use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::usage::Management;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
-use crate::lifecycle::{BlockedReason, BlockedSidecar, Completion, PodPhase};
+use crate::lifecycle::{BlockedReason, BlockedSidecar, Completion, PodPhase, ProxyOverview};
 
 /// Time after completion within which the controller terminates sidecars, with all of its retries.
 const TERMINATION: SignedDuration = SignedDuration::from_mins(1);
 
 /// Fix for pods that a label excludes: neither the controller nor `sweep` changes them.
 const EXCLUDED_FIX: &str = "\
+    the label trainmesh.dev/inject=disabled excludes the pod: remove it from the pod template, and from this pod with kubectl label pod \
+    POD trainmesh.dev/inject-; then: trainmesh sweep --apply";
+/// The same for pods with Istio's proxy.
+const EXCLUDED_PROXY_FIX: &str = "\
     the label trainmesh.dev/inject=disabled excludes the pod: remove it from the pod template, or set the label \
-    sidecar.istio.io/inject: \"false\" there";
+    sidecar.istio.io/inject: \"false\" there; for this pod, kubectl label pod POD trainmesh.dev/inject-, then trainmesh sweep --apply";
 /// Fix for sidecars that are terminated by a port-forward, which is disabled by default.
 const FORWARD_FIX: &str = "\
     set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; some \
@@ -39,6 +43,10 @@ const ENABLED_FIX: &str = "\
     the controller of trainmesh should have terminated it: check the events of the pod (ProxyEndFailed), and the \
     controller with trainmesh doctor; until then: trainmesh sweep --apply";
 
+/// Fix for pods that the controller does not watch, because they have neither its label nor a proxy.
+const MISSED_FIX: &str = "\
+    the controller of trainmesh does not watch the pod, because the webhook has not labeled it: trainmesh sweep --apply; for the next \
+    pods, check the webhook with trainmesh doctor. Pods that are older than the label of the namespace are never labeled";
 /// Fix for pods in a namespace in which the controller does not act, although it may have been enabled before.
 const DISABLED_FIX: &str = "\
     the controller of trainmesh terminates sidecars only in namespaces with the label trainmesh.dev/inject=enabled, which this \
@@ -56,15 +64,22 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         Evidence::new(pod.title(), "status.containerStatuses: running", &names.join(", "), completed_at(pod))
     });
     let blocked = || outlived.iter().flat_map(|pod| &pod.blocked_sidecars);
-    let recovery = if blocked().next().is_some() { Recovery::SidecarBlocked } else { Recovery::SidecarRuns };
+    let is_enabled = context.namespace(job.namespace).map(|namespace| namespace.is_enabled);
+    let is_missed = is_enabled == Some(true) && outlived.iter().all(|pod| is_unwatched(pod));
+    let recovery = match blocked().next() {
+        Some(_) => Recovery::SidecarBlocked,
+        None if is_missed => Recovery::SidecarMissed,
+        None => Recovery::SidecarRuns,
+    };
     let message = format!("sidecars of {} run after the main containers have finished", pod_names(&outlived));
     let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
         .with_evidence(evidence)
         .with_waste(Job::held_by(&outlived, since, context.now));
-    let is_enabled = context.namespace(job.namespace).map(|namespace| namespace.is_enabled);
     let is_managed = || outlived.iter().any(|pod| pod.usage.management == Management::Managed);
-    Some(if outlived.iter().any(|pod| pod.usage.management == Management::Excluded) {
-        diagnosis.with_fix(EXCLUDED_FIX)
+    let mut excluded = outlived.iter().filter(|pod| pod.usage.management == Management::Excluded).peekable();
+    Some(if excluded.peek().is_some() {
+        let has_proxy = excluded.any(|pod| pod.proxy != ProxyOverview::Absent);
+        diagnosis.with_fix(if has_proxy { EXCLUDED_PROXY_FIX } else { EXCLUDED_FIX })
     } else if blocked().any(|sidecar| sidecar.reason == BlockedReason::PortForwardDisabled) {
         diagnosis.with_fix(FORWARD_FIX)
     } else if blocked().any(|sidecar| sidecar.reason == BlockedReason::HostNetwork) {
@@ -75,11 +90,19 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         diagnosis.with_fix(BLOCKED_FIX)
     } else if is_enabled == Some(false) {
         diagnosis.with_fix(DISABLED_FIX)
+    } else if is_missed {
+        diagnosis.with_fix(MISSED_FIX)
     } else if is_enabled == Some(true) || is_managed() {
         diagnosis.with_fix(ENABLED_FIX)
     } else {
         diagnosis
     })
+}
+
+/// Returns true if the controller does not watch a pod, whatever its namespace: it watches those with a proxy, and those that the
+/// webhook has labeled.
+fn is_unwatched(pod: &PodRecord) -> bool {
+    pod.usage.management == Management::Absent && pod.proxy == ProxyOverview::Absent
 }
 
 /// Returns the name of a sidecar, and why trainmesh does not terminate it.
