@@ -9,9 +9,10 @@ use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
-use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
+use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::pod::ContainerKind;
 
 /// Time within which an agent forms a group after its start; a store that is lost before that is awaited.
 const FORMATION: SignedDuration = SignedDuration::from_secs(30);
@@ -24,6 +25,10 @@ const MONITOR: SignedDuration = SignedDuration::from_mins(2);
 const HOST_FIX: &str = "\
     find out why the member with the store terminated: kubectl logs --previous; then restart the agents that do not restart by \
     themselves";
+
+/// Fix for an etcd that terminates.
+const ETCD_FIX: &str = "\
+    find out why etcd terminates: kubectl logs --previous -c CONTAINER; then restart the agents that do not restart by themselves";
 
 /// Reports a member with the c10d store that restarted, while the agents of its peers run on.
 pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -93,13 +98,12 @@ impl Report<'_, '_> {
         let lost = selected.iter().filter_map(|pod| down_since(pod)).max();
         let message = format!("no pod of {}, the store of the rendezvous, is ready", service.title());
         let selector = Evidence::new(service.title(), "spec.selector", &service.selector_text(), None);
-        let states = selected.iter().map(|pod| {
-            let ended = pod.containers.iter().find_map(ContainerRecord::last_termination);
-            let value = ended.map_or_else(|| "not ready".to_owned(), TerminationRecord::summary);
-            Evidence::new(pod.title(), "status.containerStatuses", &value, down_since(pod))
-        });
+        let states = selected.iter().flat_map(|pod| state(pod));
         let evidence: Vec<Evidence> = states.chain([selector, setting(endpoint)]).collect();
-        self.etcd(DiagnosisCode::StoreLost, lost, &message).with_evidence(evidence)
+        let is_own = |pod: &&PodRecord| *pod.namespace == *self.job.namespace;
+        let has_log = selected.first().is_some_and(|pod| is_own(pod) && last_end(pod).is_some());
+        let diagnosis = self.etcd(DiagnosisCode::StoreLost, lost, &message).with_evidence(evidence);
+        if has_log { diagnosis.with_fix(ETCD_FIX) } else { diagnosis }
     }
 
     /// Creates the finding about an etcd that is down since `lost`; `None` if it has never existed.
@@ -163,6 +167,28 @@ fn container_started(member: &GroupMember<'_>) -> Option<Timestamp> {
 fn setting(endpoint: &Endpoint<'_>) -> Evidence {
     let Endpoint { pod, field, host, .. } = endpoint;
     Evidence::new(pod.title(), *field, host, pod.created)
+}
+
+/// Returns the most recent termination of a container that should run.
+fn last_end(pod: &PodRecord) -> Option<(&ContainerRecord, &TerminationRecord)> {
+    let containers = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    let ends = containers.filter_map(|container| Some((container, container.last_termination()?)));
+    ends.max_by_key(|(_, ended)| ended.finished)
+}
+
+/// Returns the evidence that a pod of etcd is down.
+fn state(pod: &PodRecord) -> Vec<Evidence> {
+    let Some((container, ended)) = last_end(pod) else {
+        return vec![Evidence::new(pod.title(), "status.containerStatuses", "not ready", down_since(pod))];
+    };
+    let waits = match &container.state {
+        StateRecord::Waiting { reason, .. } => {
+            Some(Evidence::new(pod.title(), container.status_field("state.waiting"), reason, None))
+        }
+        _ => None,
+    };
+    let end = Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished);
+    waits.into_iter().chain([end]).collect()
 }
 
 fn is_up(pod: &PodRecord) -> bool {

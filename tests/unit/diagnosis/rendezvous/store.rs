@@ -76,6 +76,24 @@ pub fn down(lost: i64, age: i64) -> Vec<Value> {
     [agents, etcd].concat()
 }
 
+#[test]
+fn the_evidence_of_an_etcd_that_terminates_is_its_last_end() {
+    let mut objects = down(1740, 3600);
+    let status = json!([{"name": "etcd", "ready": false, "restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 1, "startedAt": ago(600), "finishedAt": ago(540)}}}]);
+    objects[5] = with(objects[5].clone(), json!({"status": {"containerStatuses": status}}));
+    let report = report(&objects);
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "StoreLost").unwrap();
+    let shown = |index: usize| {
+        let evidence = &found.evidence[index];
+        (&*evidence.field, &*evidence.value, evidence.time.map(|time| time.to_string()))
+    };
+    assert_eq!(shown(0), ("status.containerStatuses[etcd].state.waiting", "CrashLoopBackOff", None));
+    let end = ("status.containerStatuses[etcd].lastState.terminated", "exit code 1", Some(ago(540)));
+    assert_eq!(shown(1), end);
+    assert!(found.fix().unwrap().contains("kubectl -n team-a logs etcd-0 --previous -c etcd"), "{found:?}");
+}
+
 fn never(mut objects: Vec<Value>) -> Vec<Value> {
     for pod in &mut objects[..3] {
         pod["spec"]["restartPolicy"] = "Never".into();
