@@ -1,6 +1,7 @@
 //! Checks of MPI jobs: a launcher that starts the ranks in its workers by SSH.
 
 mod launcher;
+mod restart;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -43,6 +44,7 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
     let unreachable = unreachable(job, &roles, context);
     // Unreachable workers explain the failure of the launcher.
     found.extend(unreachable.or_else(|| launcher::failed(job, &roles, context)));
+    found.extend(restart::check(job, &roles, context));
     found.extend(left_behind(job, &roles, context));
 }
 

@@ -79,6 +79,37 @@ fn a_service_may_publish_workers_that_are_not_ready() {
     check(&objects, &[]);
 }
 
+/// Returns the patch for a worker that ran from `started` to `ended` seconds ago, and runs again since `again`.
+fn restarted(started: i64, ended: i64, again: i64) -> Value {
+    let last = json!({"terminated": {"exitCode": 255, "startedAt": ago(started), "finishedAt": ago(ended)}});
+    json!({"status": {"containerStatuses": [{"name": "mpi", "ready": true, "restartCount": 1,
+        "state": {"running": {"startedAt": ago(again)}}, "lastState": last}]}})
+}
+
+/// The job with a worker that restarted under a launcher with this command.
+fn restarted_under(command: &[&str]) -> Vec<Value> {
+    let mut objects = job_with(2, restarted(3600, 1900, 1860));
+    objects[0]["spec"]["containers"][0]["command"] = json!(command);
+    objects
+}
+
+const RESTARTED: &[&str] = &["W WorkerRestarted unknown"];
+
+/// The daemon of the launcher is not in the new container of a worker.
+#[rstest]
+#[case::worker(job_with(2, restarted(3600, 1900, 1860)), RESTARTED)]
+#[case::a_moment(job_with(2, restarted(3600, 100, 59)), &[])]
+#[case::before_the_launcher(job_with(2, restarted(3700, 3605, 3600)), &[])]
+#[case::while_the_launcher_starts(job_with(2, restarted(3600, 3571, 3500)), &[])]
+#[case::all_started(job_with(2, restarted(3600, 3570, 3500)), RESTARTED)]
+#[case::launcher_too([vec![with(pod("launcher", 0), restarted(3600, 1890, 1850))], job_with(2, restarted(3600, 1900, 1860))[1..].to_vec()].concat(), &[])]
+#[case::mpirun(restarted_under(&["mpirun", "-n", "8", "python", "train.py"]), RESTARTED)]
+#[case::elastic(restarted_under(&["horovodrun", "--min-np=1", "--host-discovery-script", "hosts.sh", "python", "train.py"]), &[])]
+#[case::by_hand(restarted_under(&["sh", "-c", "sleep infinity"]), &[])]
+fn restarts_of_workers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
 fn launcher_finished(seconds: i64) -> Value {
     let state = json!({"terminated": {"exitCode": 0, "startedAt": START, "finishedAt": ago(seconds)}});
     json!({"status": {"phase": "Succeeded", "containerStatuses": [{"name": "mpi", "state": state}]}})

@@ -12,6 +12,11 @@ const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 const WAITING_FOR_MASTER: [&str; 2] = ["init-pytorch", "wait-for-master"];
 /// Maximum length of the name of an image in bytes.
 const MAX_IMAGE: usize = 256;
+/// Maximum number of words of a command that are searched.
+const MAX_WORDS: usize = 512;
+/// Words in the command of a launcher that does not depend on each worker: Horovod with elastic workers, and a shell in which somebody
+/// starts programs.
+const TOLERANT: [&str; 5] = ["--min-np", "--min-num-proc", "--host-discovery-script", "infinity", "tail"];
 
 /// A container of a pod.
 #[derive(Clone, Debug)]
@@ -35,6 +40,8 @@ pub(in crate::diagnosis) struct ContainerRecord {
     pub(in crate::diagnosis) started: bool,
     /// Settings of the process group.
     pub(in crate::diagnosis) rendezvous: Rendezvous,
+    /// True if it is a main container whose command continues without a worker that it started.
+    pub(in crate::diagnosis) tolerates_lost_workers: bool,
     /// True if it serves version 2 of etcd's API; `None` if it is not etcd, or its version is unknown.
     pub(in crate::diagnosis) serves_etcd_v2: Option<bool>,
 }
@@ -81,6 +88,7 @@ impl ContainerRecord {
             ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
             started: field("started").and_then(Value::as_bool).unwrap_or_default(),
             rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
+            tolerates_lost_workers: is_main && is_tolerant(container),
             serves_etcd_v2: container.serves_etcd_v2(),
         }
     }
@@ -177,4 +185,11 @@ impl TerminationRecord {
             reason => format!("exit code {} ({reason})", self.exit_code),
         }
     }
+}
+
+/// Returns true if the command of a container contains a word of [`TOLERANT`], or a flag of it with a value.
+fn is_tolerant(container: Container<'_>) -> bool {
+    let words = container.command_line().flat_map(str::split_whitespace).take(MAX_WORDS);
+    let mut names = words.map(|word| word.split_once('=').map_or(word, |(name, _)| name));
+    names.any(|name| TOLERANT.contains(&name))
 }
