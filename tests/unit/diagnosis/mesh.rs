@@ -48,6 +48,28 @@ fn lifetimes(#[case] statuses: [Value; 2], #[case] expected: &[&str]) {
     check(&[injected(statuses)], expected);
 }
 
+/// Nobody looks at the log of a pod that completes as soon as its sidecar is terminated.
+#[rstest]
+#[case::completed(0, 60, 60, "sidecars of master-0, worker-0 run after the main containers have finished")]
+#[case::failed(
+    1,
+    60,
+    70,
+    "sidecars of master-0, worker-0 run after the main containers have finished; worker-0 failed with exit code 1: read its log before the \
+     pod is gone"
+)]
+fn the_rank_that_failed_first_is_named(#[case] code: i64, #[case] master: i64, #[case] worker: i64, #[case] message: &str) {
+    let pod = |index: usize, seconds: i64| {
+        let identity = rank(index);
+        let pod = injected([terminated(code, seconds), running(true, 600)]);
+        with(pod, json!({"metadata": identity["metadata"]}))
+    };
+    let found = report(&[pod(0, master), pod(1, worker)]).diagnoses.remove(0);
+    assert_eq!((found.code.code(), &*found.finding.message), ("SidecarOutlivesMain", message));
+    let shows_code = found.evidence.iter().any(|evidence| evidence.value == "exit code 1");
+    assert_eq!(shows_code, code == 1);
+}
+
 fn namespace(inject: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": {"trainmesh.dev/inject": inject}}})
 }

@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::SidecarOutlivesMain,
         severity: Severity::Error,
-        proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs, with the reason if trainmesh cannot terminate it; native sidecars do not count. An annotation `trainmesh.dev/payload-containers` that does not match the pod is ignored",
+        proof: "all main containers have terminated for good for one minute, phase Running, and another application container runs, with the reason if trainmesh cannot terminate it, and the main container that failed first; native sidecars do not count. An annotation `trainmesh.dev/payload-containers` that does not match the pod is ignored",
         fix: "install trainmesh's controller and label the namespace trainmesh.dev/inject=enabled; until then: trainmesh sweep --apply. If the pod is excluded, remove its label trainmesh.dev/inject; for a sidecar that is terminated by a port-forward, set termination.portForward: true",
         link: "docs/diagnose.md#sidecaroutlivesmain",
     },

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::active;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::usage::Management;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -71,8 +72,17 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         None if is_missed => Recovery::SidecarMissed,
         None => Recovery::SidecarRuns,
     };
-    let message = format!("sidecars of {} run after the main containers have finished", pod_names(&outlived));
+    let failure = first_failure(&outlived);
+    let failed = failure.map(|(pod, _, ended)| {
+        format!("; {} failed with {}: read its log before the pod is gone", pod.short_name(), ended.summary())
+    });
+    let failed = failed.unwrap_or_default();
+    let message = format!("sidecars of {} run after the main containers have finished{failed}", pod_names(&outlived));
+    let end = failure.map(|(pod, container, ended)| {
+        Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished)
+    });
     let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
+        .with_evidence(end)
         .with_evidence(evidence)
         .with_waste(Job::held_by(&outlived, since, context.now));
     let is_managed = || outlived.iter().any(|pod| pod.usage.management == Management::Managed);
@@ -97,6 +107,15 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     } else {
         diagnosis
     })
+}
+
+/// Returns the main container that failed first: the cause of the others, and of their end.
+fn first_failure<'a>(pods: &[&'a PodRecord]) -> Option<(&'a PodRecord, &'a ContainerRecord, &'a TerminationRecord)> {
+    let ends_of =
+        |pod: &'a PodRecord| pod.main().filter_map(move |main| Some((pod, main, main.last_termination()?)));
+    let ends = pods.iter().copied().flat_map(ends_of);
+    let failures = ends.filter(|(.., ended)| ended.exit_code != 0);
+    failures.min_by_key(|(.., ended)| (ended.finished.is_none(), ended.finished))
 }
 
 /// Returns true if the controller does not watch a pod, whatever its namespace: it watches those with a proxy, and those that the
