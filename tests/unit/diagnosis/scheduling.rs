@@ -94,8 +94,28 @@ const CLAIM: &str =
 )]
 #[case::queue_in_use(
     "OverLimit: Workload requested 8 GPUs, but team-a queue limit is 16 GPUs",
-    Recovery::WaitsForCapacity,
-    "free capacity, add nodes"
+    Recovery::QueueInUse,
+    "new nodes do not help"
+)]
+#[case::allowable_limit(
+    "OverLimit: q quota has reached the allowable limit of GPUs. Limit is 16 GPUs, currently 8 GPUs allocated and workload requested 32 GPUs",
+    Recovery::QueueLimitTooSmall,
+    "raise the limit of the queue"
+)]
+#[case::allowable_limit_in_use(
+    "q quota has reached the allowable limit of GPUs. Limit is 16 GPUs, currently 8 GPUs allocated and workload requested 16 GPUs",
+    Recovery::QueueInUse,
+    "new nodes do not help"
+)]
+#[case::quota_of_other_workloads(
+    "Non-preemptible workload is over quota. Workload requested 32 GPUs, but q quota is 16 GPUs, while 0 GPUs are already allocated",
+    Recovery::QueueLimitTooSmall,
+    "preemptible workloads only"
+)]
+#[case::yunikorn(
+    "Request 'x' does not fit in queue 'root.gpu' (requested map[nvidia.com/gpu:8], available map[nvidia.com/gpu:0])",
+    Recovery::QueueInUse,
+    "new nodes do not help"
 )]
 fn messages_of_the_scheduler(#[case] message: &str, #[case] recovery: Recovery, #[case] fix: &str) {
     let pods = (0..2).map(|index| {

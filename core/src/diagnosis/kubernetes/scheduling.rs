@@ -38,11 +38,16 @@ const SHORT_GANG: [&str; 2] = ["cannot find enough sibling pods", "gang child po
 const SHORT_GANG_FIX: &str = "\
     create the missing pods of the gang, or lower its minimum (minMember, or min-available in the annotations of the pods) to the number \
     of pods that start together; free capacity does not help";
-/// Parts of the message of KAI about a job that never fits its queue.
+/// Texts before the request of a job, and before the limit or quota of its queue, in the messages of KAI.
 const REQUESTED: &str = "requested ";
-const QUEUE_LIMIT: &str = "queue limit is ";
+const QUEUE_LIMITS: [&str; 3] = ["queue limit is ", "Limit is ", " quota is "];
 const QUEUE_LIMIT_FIX: &str = "\
-    raise the limit of the queue in the message, or make the job smaller; free capacity does not help";
+    raise the limit of the queue in the message, or make the job smaller; free capacity does not help. Above its quota, a queue of KAI \
+    runs preemptible workloads only";
+/// Part of the message of YuniKorn about pods for which their queue has no room.
+const QUEUE_FULL: &str = "does not fit in queue ";
+const QUEUE_FULL_FIX: &str = "\
+    wait until other jobs in the queue of the message terminate, raise its limit, or use another queue; new nodes do not help";
 /// Fix for a gang of which a part may start.
 const MINIMUM_FIX: &str = "\
     raise the minimum in the evidence to the number of pods that start together, so that all of them or none hold accelerators; free the \
@@ -211,6 +216,8 @@ enum Cause {
     ShortGang,
     /// The job requests more than the limit of its queue.
     QueueLimit,
+    /// Others use the limit of its queue.
+    QueueFull,
 }
 
 impl Cause {
@@ -223,8 +230,8 @@ impl Cause {
             Self::Volume
         } else if messages.iter().any(|message| SHORT_GANG.iter().any(|text| message.contains(text))) {
             Self::ShortGang
-        } else if messages.iter().any(|message| exceeds_queue(message)) {
-            Self::QueueLimit
+        } else if let Some(cause) = Self::of_queue(messages) {
+            cause
         } else if !messages.is_empty() && messages.iter().all(excludes_all) {
             Self::Excluded
         } else {
@@ -232,11 +239,18 @@ impl Cause {
         }
     }
 
+    /// Returns the cause if it is the queue of the job. Of several messages, that about a request above the limit counts.
+    fn of_queue(messages: &[&str]) -> Option<Self> {
+        let causes = || messages.iter().filter_map(|message| queue_cause(message));
+        causes().find(|cause| *cause == Self::QueueLimit).or_else(|| causes().next())
+    }
+
     fn message(self, pods: &[&PodRecord]) -> String {
         let names = pod_names(pods);
         match self {
             Self::ShortGang => format!("the gang of {names} has fewer pods than its minimum"),
             Self::QueueLimit => format!("the job of {names} requests more than the limit of its queue"),
+            Self::QueueFull => format!("the queue of {names} has no room"),
             Self::Capacity | Self::Volume | Self::Excluded => format!("no node fits {names}"),
         }
     }
@@ -248,6 +262,7 @@ impl Cause {
             Self::Excluded => Recovery::NodesExcluded,
             Self::ShortGang => Recovery::GangShort,
             Self::QueueLimit => Recovery::QueueLimitTooSmall,
+            Self::QueueFull => Recovery::QueueInUse,
         }
     }
 
@@ -259,19 +274,24 @@ impl Cause {
             Self::Excluded => Some(EXCLUDED_FIX),
             Self::ShortGang => Some(SHORT_GANG_FIX),
             Self::QueueLimit => Some(QUEUE_LIMIT_FIX),
+            Self::QueueFull => Some(QUEUE_FULL_FIX),
         }
     }
 }
 
-/// Returns true if a message of KAI contains a request above the limit of the queue, as in `Workload requested 32 GPUs, but team-a
-/// queue limit is 16 GPUs`.
-fn exceeds_queue(message: &str) -> bool {
+/// Returns the cause in a message of KAI with the request of the job and the limit or quota of its queue, as in `Workload requested 32
+/// GPUs, but team-a queue limit is 16 GPUs`, or of `YuniKorn`; `None` if the message is not about a queue.
+fn queue_cause(message: &str) -> Option<Cause> {
     let number_after = |text: &str| {
         let (_, rest) = message.split_once(text)?;
         rest.split_whitespace().next()?.parse::<f64>().ok()
     };
-    let (requested, limit) = (number_after(REQUESTED), number_after(QUEUE_LIMIT));
-    requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
+    let limit = QUEUE_LIMITS.iter().find_map(|text| number_after(text));
+    match number_after(REQUESTED).zip(limit) {
+        Some((requested, limit)) if requested > limit => Some(Cause::QueueLimit),
+        Some(_) => Some(Cause::QueueFull),
+        None => message.contains(QUEUE_FULL).then_some(Cause::QueueFull),
+    }
 }
 
 /// Returns true if a scheduler reported an attempt to schedule the pod.
