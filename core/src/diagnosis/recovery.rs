@@ -150,6 +150,10 @@ recoveries! {
     NodeMarked => Unknown, "HyperPod has marked a node for a reboot or a replacement", "it acts if its automatic recovery is enabled, and the pods need another node meanwhile";
     /// The queue decides.
     QueueWaits => Unknown, "a job waits in a queue of Kueue", "Kueue admits it when quota becomes free";
+    /// Not in the input.
+    QueueUnknown => Unknown, "a suspended job names a queue of Kueue, and its Workload is not known", "Kueue admits it when quota becomes free, if it manages the job";
+    /// Another kind or namespace, or Kueue does not run.
+    QueueUnmanaged => Unknown, "a suspended job names a queue of Kueue, which has no Workload of it", "Kueue may not manage the job, or not run";
     /// Not a question of quota.
     QueueInadmissible => No, "Kueue cannot admit a job, for another reason than quota", "its queue, the ClusterQueue or the job needs a change";
     /// Whatever quota is free.

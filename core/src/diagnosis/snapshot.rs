@@ -237,6 +237,11 @@ impl ClusterSnapshot {
         self.index.repeats
     }
 
+    /// Returns true if a part of the input could not be read.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.has_gaps
+    }
+
     /// Returns true if an object that the snapshot lacks does not exist.
     pub(super) fn is_complete(&self, kind: ObjectKind, namespace: &str) -> bool {
         let is_listed = |namespace: &str| self.listed.contains(&(kind, namespace.into()));

@@ -23,6 +23,12 @@ fn suspended(queue: bool) -> Value {
     with(pytorchjob(1), json!({"metadata": {"labels": labels}, "spec": {"runPolicy": {"suspend": true}}}))
 }
 
+/// Returns the Workload of another job in the namespace.
+fn of_another_job() -> Value {
+    let owner = json!([{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "gpt", "controller": true}]);
+    with(workload(true, json!([])), json!({"metadata": {"name": "pytorchjob-gpt", "ownerReferences": owner}}))
+}
+
 fn finished(kind: &str) -> Value {
     json!({"status": {"conditions": [condition(kind, "True", "R", START)]}})
 }
@@ -35,6 +41,9 @@ fn cron_job() -> Value {
 #[rstest]
 #[case::by_a_user(vec![suspended(false)], &["W JobSuspended no"])]
 #[case::in_a_queue(vec![suspended(true)], &["I JobSuspended unknown"])]
+#[case::not_in_its_queue(vec![suspended(true), of_another_job()], &["W JobSuspended unknown"])]
+#[case::queued_a_moment_ago(vec![with(suspended(true), json!({"metadata": {"creationTimestamp": ago(59)}})), of_another_job()], &["I JobSuspended unknown"])]
+#[case::workload_of_another_namespace(vec![suspended(true), with(of_another_job(), json!({"metadata": {"namespace": "team-b"}}))], &["I JobSuspended unknown"])]
 #[case::no_quota(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Pending", START)]))], &["I JobSuspended unknown"])]
 #[case::no_such_queue(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)]))], &["W JobSuspended no"])]
 #[case::evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], &["W JobSuspended yes"])]
@@ -90,7 +99,9 @@ fn jobs_that_exceed_the_quota(#[case] reason: &str, #[case] message: &str, #[cas
 #[case::not_ready(&[suspended(true), evicted("PodsReadyTimeout")], "find out why the pods were not ready")]
 #[case::stopped(&[suspended(true), evicted("ClusterQueueStopped")], "set spec.stopPolicy")]
 #[case::another_eviction(&[suspended(true), evicted("AdmissionCheck")], "read the condition Evicted")]
-#[case::waits(&[suspended(true)], "free quota in the ClusterQueue")]
+#[case::waits(&[suspended(true), pending("Pending", FULL)], "free quota in the ClusterQueue")]
+#[case::unknown(&[suspended(true)], "read the conditions of the job's Workload")]
+#[case::not_in_its_queue(&[suspended(true), of_another_job()], "check that Kueue runs and manages jobs of this kind")]
 #[case::without_a_queue(&[suspended(false)], "set suspend to false")]
 #[case::reserved(&gated("QuotaReserved", "True"), "the job has quota: check the admission checks")]
 fn fixes_fit_the_case(#[case] objects: &[Value], #[case] fix: &str) {

@@ -37,6 +37,14 @@ const CHECK_FIX: &str = "\
     the job has quota: read the admission check in the evidence, and check the object and the controller that decide it, such as the \
     ProvisioningRequest of an autoscaler";
 const WAITING_FIX: &str = "free quota in the ClusterQueue, or raise the priority of the job";
+/// Time that Kueue may need to create the Workload of a job.
+const ENQUEUE: SignedDuration = SignedDuration::from_mins(1);
+const UNMANAGED_FIX: &str = "\
+    check that Kueue runs and manages jobs of this kind and namespace (integrations.frameworks and managedJobsNamespaceSelector in its \
+    configuration), and its log; free quota does not help a job without a Workload";
+const UNKNOWN_FIX: &str = "\
+    read the conditions of the job's Workload, or add the Workloads to the input: kubectl get workloads.kueue.x-k8s.io -o yaml; without \
+    one, check that Kueue manages the job";
 const SUSPENDED_FIX: &str = "set suspend to false, or ask who suspended the job";
 
 /// Reason of Kueue for a job that others with a higher priority, or the owners of borrowed quota, displaced.
@@ -64,7 +72,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let queue = context.queue_workload(job);
     let workload = job.workload.filter(|workload| job.kind != CRON_JOB && !workload.is_finished());
     if let Some(field) = workload.and_then(|workload| workload.suspended) {
-        found.push(suspended(job, field, queue));
+        found.push(suspended(job, context, field, queue));
     } else if let Some(queue) = queue {
         found.extend(idle_quota(job, context, queue));
     }
@@ -157,13 +165,34 @@ fn evicted(queued: &QueueRecord) -> Option<&ConditionRecord> {
     queued.condition("Evicted").filter(|condition| condition.is_true())
 }
 
-fn suspended(job: &Job<'_>, field: &str, queued: Option<&QueueRecord>) -> Diagnosis {
+/// Returns the state of a suspended job in the queue `name`, of which no Workload is known.
+fn state_without_workload(job: &Job<'_>, context: &Context<'_>, name: &str) -> QueueState {
+    let (workloads, namespace) = (&context.snapshot.queue_workloads, job.namespace);
+    let mut others = workloads.iter().filter(|other| *other.namespace == *namespace).peekable();
+    let has_others = others.peek().is_some() && !context.snapshot.has_gaps();
+    // An object below the job may own it.
+    let is_of_job = |other: &QueueRecord| {
+        other.owner.as_ref().is_some_and(|owner| context.jobs.outermost(owner.key(namespace)) == job.key)
+    };
+    let is_old = is_older(job.workload.and_then(|workload| workload.created), ENQUEUE, context.now);
+    if has_others && is_old && !others.any(is_of_job) {
+        let message = format!("the job is suspended, and Kueue has no Workload of it for the queue {name}");
+        let (recovery, severity) = (Recovery::QueueUnmanaged, Severity::Warning);
+        return QueueState { recovery, message, severity, fix: Some(UNMANAGED_FIX) };
+    }
+    let message = format!("the job is suspended in Kueue's queue {name}, and its Workload is not known");
+    QueueState { recovery: Recovery::QueueUnknown, message, severity: Severity::Info, fix: Some(UNKNOWN_FIX) }
+}
+
+fn suspended(job: &Job<'_>, context: &Context<'_>, field: &str, queued: Option<&QueueRecord>) -> Diagnosis {
     let name = job.workload.and_then(|workload| workload.queue.as_deref());
-    let QueueState { recovery, message, severity, fix } = if queued.is_none() && name.is_none() {
-        let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended".to_owned());
-        QueueState { recovery, message, severity: Severity::Warning, fix: Some(SUSPENDED_FIX) }
-    } else {
-        state(queued, name)
+    let QueueState { recovery, message, severity, fix } = match (queued, name) {
+        (None, None) => {
+            let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended".to_owned());
+            QueueState { recovery, message, severity: Severity::Warning, fix: Some(SUSPENDED_FIX) }
+        }
+        (None, Some(name)) => state_without_workload(job, context, name),
+        (Some(_), _) => state(queued, name),
     };
     let workload = job.workload_name();
     let field = Evidence::new(workload.to_string(), field, "true", None);
