@@ -47,6 +47,8 @@ pub(super) struct Context<'a> {
     pod_names: HashSet<(&'a str, &'a str)>,
     /// Workloads of Kueue by their owners.
     queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord>,
+    /// Workloads of a snapshot without pods of which an object, such as the Job of a `JobSet`, reports some.
+    with_pods: HashSet<ObjectKey<'a>>,
     /// Extended resources of all nodes.
     offered: HashSet<&'a str>,
     /// Logs by the names of their pods.
@@ -94,9 +96,12 @@ impl<'a> Context<'a> {
         for log in &snapshot.logs {
             logs.entry(&log.name.pod).or_default().push(log);
         }
+        let running = snapshot.workloads.iter().filter(|workload| !snapshot.has_pods() && workload.runs());
+        let with_pods = running.map(|workload| jobs.outermost(workload.key())).collect();
         Self {
             snapshot,
             now,
+            with_pods,
             jobs,
             events,
             job_events,
@@ -161,6 +166,11 @@ impl<'a> Context<'a> {
     /// Returns the Workload of Kueue that a job owns.
     pub(super) fn queue_workload<'b>(&'b self, job: &'b Job<'_>) -> Option<&'b QueueRecord> {
         self.queue_workloads.get(&job.key).copied()
+    }
+
+    /// Returns true if the snapshot has no pods although an object of the job reports some, so that it is not complete.
+    pub(super) fn misses_pods(&self, job: &Job<'_>) -> bool {
+        self.with_pods.contains(&job.key)
     }
 
     /// Returns true if a pod exists, or may exist.

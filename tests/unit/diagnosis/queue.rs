@@ -259,3 +259,22 @@ fn a_queued_job_has_the_condition_of_its_group() {
 fn inputs_without_pods(#[case] job: Value, #[case] expected: &[&str]) {
     check(&[job], expected);
 }
+
+/// An object of the job counts pods that the input lacks.
+#[rstest]
+#[case::none(0, 0, &["I PodsNotCreated unknown"])]
+#[case::job_below_it(0, 4, &[])]
+#[case::job_set(1, 0, &[])]
+fn a_job_set_without_pods(#[case] jobs: u64, #[case] pods: u64, #[case] expected: &[&str]) {
+    let template = json!({"spec": {"containers": [{"name": "a", "image": "i"}]}});
+    let spec = json!({"parallelism": 4, "completions": 4, "template": template});
+    let job_set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"namespace": "team-a", "name": "js", "creationTimestamp": START},
+        "spec": {"replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": spec}}]},
+        "status": {"replicatedJobsStatus": [{"name": "w", "active": jobs}]}});
+    let owner = json!([{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "js", "controller": true}]);
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"namespace": "team-a", "name": "js-w-0", "creationTimestamp": START, "ownerReferences": owner},
+        "spec": spec, "status": {"active": pods}});
+    check(&[job_set, job], expected);
+}

@@ -184,11 +184,13 @@ impl WorkloadRecord {
     }
 }
 
-/// Returns true if the status of a job counts pods, or has a phase in which it has some or none any more.
+/// Returns true if the status of a job counts pods, or that of a `JobSet` Jobs with pods, or it has a phase in which it has some or none any more.
 fn has_had_pods(raw: &Value) -> bool {
     let phase = PHASES.iter().find_map(|pointer| raw.pointer(pointer)?.as_str());
     let is_active = raw.pointer("/status/active").and_then(Value::as_u64).is_some_and(|active| active > 0);
-    is_active || phase.is_some_and(|phase| !phase.is_empty() && !WAITING.contains(&phase))
+    let jobs = items(raw, "/status/replicatedJobsStatus", MAX_ROLES);
+    let has_active = jobs.filter_map(|job| job.get("active")?.as_u64()).any(|active| active > 0);
+    is_active || has_active || phase.is_some_and(|phase| !phase.is_empty() && !WAITING.contains(&phase))
 }
 
 /// Returns the names of roles, in lower case, with their numbers of pods.
