@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::ServicePortClosed,
         severity: Severity::Error,
-        proof: "no entry of `spec.ports` leads from the port of the workers to that of the master; the ports of headless Services have no effect",
+        proof: "no entry of `spec.ports` leads from the port of the workers to that of the master, or has the port in `PET_RDZV_ENDPOINT` (`etcd`, `etcd-v2`); the ports of headless Services have no effect",
         fix: "add the port to the Service, or make it headless (clusterIP: None)",
         link: "docs/diagnose.md#serviceportclosed",
     },

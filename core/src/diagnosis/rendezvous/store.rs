@@ -11,6 +11,7 @@ use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::service::ServiceRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::pod::ContainerKind;
 
@@ -67,6 +68,10 @@ pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
         Resolution::Loopback | Resolution::Address(_) | Resolution::Unknown => return,
     };
     let service = pods.service;
+    if let Some(closed) = closed_port(job, &endpoint, service, context) {
+        found.push(closed);
+        return;
+    }
     let selected: Vec<&PodRecord> =
         context.pods_of_namespace(&service.namespace).iter().copied().filter(|pod| pods.contains(pod)).collect();
     if let Some((pod, container)) = selected.iter().find_map(|pod| Some((pod, without_v2(pod)?))) {
@@ -83,6 +88,30 @@ pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
         let report = Report { job, group, context };
         found.push(report.etcd_down(&endpoint, &pods, &selected));
     }
+}
+
+/// Reports a port of the endpoint that a Service with a cluster IP does not forward.
+fn closed_port(
+    job: &Job<'_>,
+    endpoint: &Endpoint<'_>,
+    service: &ServiceRecord,
+    context: &Context<'_>,
+) -> Option<Diagnosis> {
+    let port = endpoint.port.filter(|_| !service.is_headless && !service.ports.is_empty())?;
+    if service.ports.iter().any(|entry| entry.port == port) {
+        return None;
+    }
+    let ports = service.ports.iter().map(|entry| entry.port.to_string()).collect::<Vec<_>>().join(", ");
+    let message = format!("{} does not forward port {port}, which {} names", service.title(), endpoint.field);
+    let ports = Evidence::new(service.title(), "spec.ports", &ports, None);
+    let address = format!("{}:{port}", endpoint.host);
+    let setting = Evidence::new(endpoint.pod.title(), endpoint.field, &address, endpoint.pod.created);
+    let code = DiagnosisCode::ServicePortClosed;
+    Some(
+        Diagnosis::new(code, job.workload_name(), Recovery::ServiceFixed, &message)
+            .with_evidence([ports, setting])
+            .with_waste(job.waste(&job.active().collect::<Vec<_>>(), None, context.now)),
+    )
 }
 
 /// Job whose store is checked.

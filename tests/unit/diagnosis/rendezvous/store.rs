@@ -67,6 +67,19 @@ fn settings_of_etcd(#[case] patch: Value, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
+/// Headless Services forward nothing, so that their ports have no effect.
+#[rstest]
+#[case::forwarded("etcd:2379", "10.96.0.8", &[])]
+#[case::not_forwarded("etcd:2380", "10.96.0.8", &["E ServicePortClosed no"])]
+#[case::headless("etcd:2380", "None", &[])]
+#[case::default("etcd", "10.96.0.8", &[])]
+fn ports_of_etcd(#[case] endpoint: &str, #[case] address: &str, #[case] expected: &[&str]) {
+    let etcd = etcd("quay.io/coreos/etcd:v3.3.10", &[], running(), "True", 3600);
+    let mut objects = [dynamic(job_with(0, json!({})), "etcd-v2", endpoint), etcd].concat();
+    objects[6]["spec"]["clusterIP"] = address.into();
+    check(&objects, expected);
+}
+
 /// etcd is not ready since `lost` seconds, and the agents have run for `age`.
 pub fn down(lost: i64, age: i64) -> Vec<Value> {
     let state = json!({"waiting": {"reason": "ContainerCreating"}});
