@@ -29,7 +29,7 @@ const RAY: &str = "Ray";
 /// Kinds whose pods depend on each other although they are no ranks. The pod that submits a `RayJob` is not one of its cluster.
 const CLUSTERS: [&str; 2] = ["RayCluster", LEADER_WORKER_SET];
 /// Role of the pod of a Ray cluster that schedules the tasks of all others.
-const HEAD: &str = "head";
+pub(super) const HEAD: &str = "head";
 
 /// A workload with its pods.
 #[derive(Debug)]
@@ -129,13 +129,18 @@ impl<'a> Job<'a> {
     }
 
     fn is_collective_of(&self, pods: u64) -> bool {
-        pods > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.kind.starts_with(RAY)
+        pods > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.is_ray()
     }
 
     /// Returns true if nobody creates a Service or variables for its ranks: the controller of Jobs creates only pods. A Job that is not in
     /// the snapshot may belong to an operator.
     pub(super) fn is_plain(&self) -> bool {
         self.kind == JOB && self.key.qualifier.is_empty() && self.workload.is_some()
+    }
+
+    /// Returns true for the kinds of Ray.
+    pub(super) fn is_ray(&self) -> bool {
+        self.kind.starts_with(RAY)
     }
 
     /// Returns true if its ranks are one process group: the roles of a `JobSet` may be independent.
@@ -150,7 +155,7 @@ impl<'a> Job<'a> {
 
     /// Returns true if the other pods of the job wait for one of `blocked`.
     fn waits_for(&self, blocked: &[&PodRecord]) -> bool {
-        let is_head = |pod: &PodRecord| self.kind.starts_with(RAY) && pod.role() == Some(HEAD);
+        let is_head = |pod: &PodRecord| self.is_ray() && pod.role() == Some(HEAD);
         let is_awaited = self.is_collective() && !self.runs_with_fewer();
         blocked.iter().any(|pod| is_head(pod) || is_awaited && self.is_awaited(pod))
     }
@@ -184,7 +189,7 @@ impl<'a> Job<'a> {
             let position = pod.position().map(|(role, index)| (role, Some(index)));
             position.or_else(|| counts_in_group.then(|| (pod.role(), None)))
         };
-        let is_ray = self.kind.starts_with(RAY);
+        let is_ray = self.is_ray();
         let mut newest: HashMap<(Option<&str>, Option<u64>), Option<Timestamp>> = HashMap::new();
         for pod in &self.pods {
             if let Some(position) = position(pod, is_ray && !pod.is_finished()) {

@@ -151,3 +151,49 @@ fn roles_of_a_jobset_may_start_in_order() {
     check(&[jobset_pod("first", 0), jobset_pod("first", 1), jobset.clone()], &[]);
     check(&[jobset_pod("first", 0), jobset], MISSING);
 }
+
+/// Returns the pods of a Ray cluster, of which pod 0 has this type of node, and the cluster.
+fn ray(first: &str, patch: Value) -> Vec<Value> {
+    let pod = |index: usize| {
+        let mut pod = rank(index);
+        let node_type = if index == 0 { first } else { "worker" };
+        pod["metadata"]["labels"] = json!({"ray.io/is-ray-node": "yes", "ray.io/cluster": "tune", "ray.io/node-type": node_type, "ray.io/group": "gpu"});
+        pod["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "tune", "controller": true}]);
+        pod
+    };
+    let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"namespace": "team-a", "name": "tune", "creationTimestamp": START}});
+    vec![pod(0), pod(1), with(cluster, patch)]
+}
+
+fn young(mut objects: Vec<Value>) -> Vec<Value> {
+    objects[1]["metadata"]["creationTimestamp"] = ago(299).into();
+    objects
+}
+
+fn deleting(mut objects: Vec<Value>) -> Vec<Value> {
+    for pod in &mut objects[..2] {
+        pod["metadata"]["deletionTimestamp"] = ago(5).into();
+    }
+    objects
+}
+
+/// The head schedules the tasks of all workers.
+#[rstest]
+#[case::head(ray("head", json!({})), &[])]
+#[case::no_head(ray("worker", json!({})), MISSING)]
+#[case::young(young(ray("worker", json!({}))), &[])]
+#[case::deleted(deleting(ray("worker", json!({}))), &[])]
+#[case::suspended(ray("worker", json!({"spec": {"suspend": true}})), &["W JobSuspended no"])]
+#[case::without_the_cluster(ray("worker", json!({}))[..2].to_vec(), &[])]
+fn a_ray_cluster_without_its_head(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn all_accelerators_wait_for_the_head() {
+    let found = report(&ray("worker", json!({}))).diagnoses.remove(0);
+    assert_eq!(found.finding.message, "the head of the Ray cluster does not exist, so 2 workers wait");
+    assert_eq!(found.waste.map(|waste| waste.accelerators), Some(16));
+}

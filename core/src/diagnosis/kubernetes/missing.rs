@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jiff::SignedDuration;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{JOB, Job, LAUNCHER, is_older};
+use crate::diagnosis::job::{HEAD, JOB, Job, LAUNCHER, is_older};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::ContainerRecord;
@@ -18,12 +18,18 @@ use crate::workload::{PodCreation, kinds_named};
 
 /// Time within which operators create the pods of a job, and replace one.
 const CREATION: SignedDuration = SignedDuration::from_mins(5);
+/// Kind that owns the pods of a Ray cluster.
+const RAY_CLUSTER: &str = "RayCluster";
 /// Maximum number of missing pods in a message.
 const MAX_NAMES: usize = 8;
 
 /// Reports roles with fewer pods than their workload requests.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(workload) = job.workload.filter(|workload| is_active(workload)) else { return };
+    if job.is_ray() {
+        found.extend(headless(job, context, workload));
+        return;
+    }
     let runs = job.active().any(|pod| pod.is_rank() && pod.is_running());
     let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
     let is_complete = context.snapshot.is_complete(ObjectKind::Pod, job.namespace);
@@ -62,6 +68,30 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             .with_evidence(evidence)
             .with_waste(job.waste(&peers, since, context.now)),
     );
+}
+
+/// Reports a Ray cluster without its head, which schedules the tasks of all other pods.
+fn headless(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> Option<Diagnosis> {
+    let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
+    let has_head = job.pods.iter().any(|pod| pod.role() == Some(HEAD));
+    // The pod that submits a job is owned by another object.
+    let is_worker = |pod: &&PodRecord| pod.owner.as_ref().is_some_and(|owner| &*owner.kind == RAY_CLUSTER);
+    let workers = job.active().filter(|pod| pod.is_scheduled() && pod.deleted.is_none());
+    let workers: Vec<&PodRecord> = workers.filter(is_worker).collect();
+    if has_head || workers.is_empty() || !is_settled || !context.snapshot.is_complete(ObjectKind::Pod, job.namespace) {
+        return None;
+    }
+    let wait = if workers.len() == 1 { "its worker waits".to_owned() } else { format!("{} workers wait", workers.len()) };
+    let message = format!("the head of the Ray cluster does not exist, so {wait}");
+    let since = workers.iter().flat_map(|pod| pod.main()).filter_map(ContainerRecord::running_since).max();
+    let object = job.workload_name();
+    let head = "no pod has the label ray.io/node-type: head";
+    let evidence = Evidence::new(object.to_string(), "spec.headGroupSpec", head, workload.created);
+    Some(
+        Diagnosis::new(DiagnosisCode::RankMissing, object, Recovery::RankAwaited, &message)
+            .with_evidence([evidence])
+            .with_waste(Job::held_by(&workers, since, context.now)),
+    )
 }
 
 /// A role with fewer pods than requested.
