@@ -18,6 +18,8 @@ const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
 /// Conditions and reasons of pods that failed for a cause with a finding of its own.
 const DISRUPTION: &str = "DisruptionTarget";
 const OUT_OF_MEMORY: &str = "OOMKilled";
+/// Condition of a Job that terminates its pods and then fails.
+const FAILURE_TARGET: &str = "FailureTarget";
 
 /// Fix for pods that were terminated from outside, for example because they exceeded a limit of storage: their logs do not show why.
 const TERMINATED_FIX: &str = "\
@@ -28,6 +30,14 @@ const OF_NODE: [&str; 2] = ["node shutdown", "low on resource"];
 const EXIT_CODE_FIX: &str = "\
     read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod only if its code is 128 or more, so recreate the \
     job, or use the restart policy OnFailure";
+/// Fix for such pods if the operator should have replaced them.
+const NOT_REPLACED_FIX: &str = "\
+    read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod whose code is 128 or more, and it has not: check that \
+    it runs, its log, and the backoffLimit of the job; then recreate the job";
+/// Fix for the pods of a Job, which has no operator.
+const JOB_FIX: &str = "\
+    read the log of the rank: kubectl logs; then recreate the job; with the restart policy OnFailure or a larger backoffLimit, a Job starts \
+    failed pods again";
 /// First exit code with which the operator replaces a pod with the policy `ExitCode`.
 const RETRYABLE: i64 = 128;
 /// Fix for pods of Ray clusters and `LeaderWorkerSets`, which are no jobs to recreate.
@@ -50,7 +60,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     }
     // The first one may be the cause of the others.
     failed.sort_by_key(|pod| failure(pod).and_then(|(_, last)| last.finished));
+    let end = end_of_job(job);
     let recovery = match job.replacement(&failed) {
+        _ if end.is_some() => Recovery::RankStays,
         Replacement::Restarts | Replacement::Unknown => Recovery::RankReplaced,
         Replacement::Never | Replacement::LimitReached => Recovery::RankStays,
     };
@@ -64,23 +76,37 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let message = format!("{} failed{}", pod_names(&failed), job.waiting_peers(&failed));
     let diagnosis = Diagnosis::new(DiagnosisCode::RankFailed, job.workload_name(), recovery, &message)
         .with_evidence(evidence)
+        .with_evidence(end)
         .with_waste(job.waste(&failed, since, context.now));
     let was_terminated = failed.iter().all(|pod| pod.reason.is_some());
     let is_of_node = |pod: &&PodRecord| {
         let message = pod.message.as_deref().unwrap_or_default();
         OF_NODE.iter().any(|part| message.contains(part))
     };
-    let has_own_code = |pod: &&PodRecord| {
-        let is_own = failure(pod).is_some_and(|(_, last)| last.exit_code < RETRYABLE);
-        is_own && job.restarts_by_exit_code(pod)
-    };
+    let is_by_code = failed.iter().all(|pod| job.restarts_by_exit_code(pod));
+    let has_own_code = |pod: &&PodRecord| failure(pod).is_some_and(|(_, last)| last.exit_code < RETRYABLE);
     found.push(match was_terminated {
         true if failed.iter().all(is_of_node) => diagnosis.with_fix(SHUTDOWN_FIX),
         true => diagnosis.with_fix(TERMINATED_FIX),
         false if !is_collective => diagnosis.with_fix(CLUSTER_FIX),
-        false if failed.iter().all(has_own_code) => diagnosis.with_fix(EXIT_CODE_FIX),
+        false if is_by_code && failed.iter().all(has_own_code) => diagnosis.with_fix(EXIT_CODE_FIX),
+        false if is_by_code && !failed.iter().any(has_own_code) => diagnosis.with_fix(NOT_REPLACED_FIX),
+        false if job.is_plain() => diagnosis.with_fix(JOB_FIX),
         false => diagnosis,
     });
+}
+
+/// Returns the evidence that a Job replaces no pod any more: it is about to fail, or has reached its limit.
+fn end_of_job(job: &Job<'_>) -> Option<Evidence> {
+    let workload = job.workload.filter(|_| job.is_plain())?;
+    let name = job.workload_name().to_string();
+    if let Some(target) = workload.true_condition(FAILURE_TARGET) {
+        let field = format!("status.conditions[{FAILURE_TARGET}]");
+        return Some(Evidence::new(name, field, &target.summary(), target.since));
+    }
+    let (failed, limit) = (workload.failed?, workload.backoff_limit?);
+    let value = format!("{failed}, with backoffLimit {limit}");
+    (failed > limit).then(|| Evidence::new(name, "status.failed", &value, None))
 }
 
 /// Returns the main container of a pod that failed for good, for no cause that another finding reports.
