@@ -84,7 +84,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::StoreLost,
         severity: Severity::Error,
-        proof: "no pod of the Service in `PET_RDZV_ENDPOINT` is ready (`etcd`, `etcd-v2`), or the member with the store restarted after 30 seconds while other agents run on (`c10d`); an etcd outside of the cluster is not visible",
+        proof: "no pod of the Service in `PET_RDZV_ENDPOINT` is ready (`etcd`, `etcd-v2`), or the member with the store restarted after 30 seconds while other agents run on (`c10d`); an etcd outside of the cluster is not visible; or `PET_RDZV_ENDPOINT` is a URL",
         fix: "restore etcd, or find out why the member terminated; then restart the agents that do not restart by themselves",
         link: "docs/diagnose.md#storelost",
     },

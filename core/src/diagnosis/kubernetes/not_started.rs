@@ -33,6 +33,13 @@ const FAILURES: [&str; 6] = [
 /// Reasons of the events of the kubelet about a pod whose volumes and network are complete.
 const PROGRESS: [&str; 4] = ["Pulling", "Pulled", "Created", "Started"];
 
+/// Fix for containers that run, of which the main containers wait for one.
+const LOG_FIX: &str = "read the log of the container in the evidence: kubectl logs -c CONTAINER";
+/// Fix for pods without an error and without a container that runs.
+const PULL_FIX: &str = "\
+    check the events of the pod: kubectl describe pod; a large image may still be pulled; without events, check the kubelet and the \
+    container runtime of the node";
+
 /// A pod that does not start.
 struct Stalled<'a> {
     pod: &'a PodRecord,
@@ -54,11 +61,19 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let message = format!("{} {has} a node and {has} not started{}", pod_names(&pods), job.waiting_peers(&pods));
     // Peers of a pod that replaces another one have worked before.
     let since = pods.iter().filter_map(|pod| pod.created).min();
+    let states: Vec<Evidence> = stalled.iter().filter_map(Stalled::evidence).collect();
+    let is_waiting = |state: &Evidence| state.field.ends_with("state.waiting");
+    let (all_wait, none_waits) = (states.iter().all(is_waiting), !states.iter().any(is_waiting));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::PodNotStarting, job.workload_name(), recovery, &message)
-        .with_evidence(failures().chain(stalled.iter().filter_map(Stalled::evidence)))
+        .with_evidence(failures().chain(states))
         .with_waste(job.waste(&pods, since, context.now));
     if !has_failed {
         diagnosis.finding.severity = Severity::Warning;
+        diagnosis = match (all_wait, none_waits) {
+            (true, _) => diagnosis.with_fix(PULL_FIX),
+            (false, true) => diagnosis.with_fix(LOG_FIX),
+            (false, false) => diagnosis,
+        };
     }
     found.push(diagnosis);
 }

@@ -25,6 +25,11 @@ const IMAGE_REASONS: [&str; 7] = [
 const INVALID_REASONS: [&str; 2] = ["InvalidImageName", "ErrImageNeverPull"];
 /// Parts of the messages of registries that have no such image, or deny access.
 const MISSING: [&str; 6] = ["not found", "manifest unknown", "denied", "unauthorized", "forbidden", "does not exist"];
+/// Parts of the messages of registries that limit the number of pulls.
+const LIMITED: [&str; 3] = ["toomanyrequests", "too many requests", "rate limit"];
+const LIMITED_FIX: &str = "\
+    the registry limits the number of pulls: wait until its limit resets, or pull from a mirror or with the credentials of an account with a \
+    higher limit (imagePullSecrets)";
 /// Reason and start of the message of the event of the kubelet about a pull that failed.
 const PULL_FAILED: (&str, &str) = ("Failed", "Failed to pull image");
 /// Part of a status message with a cause. Others only repeat the reason.
@@ -67,8 +72,11 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
             let messages = messages.chain(events.iter().map(|event| &*event.message));
             messages.into_iter().any(|message| message.to_ascii_lowercase().contains(text))
         };
+        let is_limited = LIMITED.iter().any(|text| contains(text));
         let recovery = if waiting.iter().any(|(_, _, reason, _)| INVALID_REASONS.contains(reason)) {
             Recovery::ImageInvalid
+        } else if is_limited {
+            Recovery::ImageRetried
         } else if MISSING.iter().any(|text| contains(text)) {
             Recovery::ImageMissing
         } else {
@@ -77,7 +85,11 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
         let problem = format!("cannot pull image {image}");
         let diagnosis = report(DiagnosisCode::ImagePullFails, job, context, &waiting, recovery, &problem)
             .with_evidence(events.iter().map(|event| event_evidence(event)));
-        found.push(if recovery == Recovery::ImageInvalid { diagnosis.with_fix(INVALID_FIX) } else { diagnosis });
+        found.push(match recovery {
+            Recovery::ImageInvalid => diagnosis.with_fix(INVALID_FIX),
+            _ if is_limited => diagnosis.with_fix(LIMITED_FIX),
+            _ => diagnosis,
+        });
     }
 }
 

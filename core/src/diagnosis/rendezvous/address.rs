@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::group::SCHEME;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -73,6 +74,10 @@ pub(super) fn resolve<'a>(host: &str, pod: &PodRecord, context: &'a Context<'_>)
     }
     if host == "localhost" {
         return Resolution::Loopback;
+    }
+    // Not a host name.
+    if host.contains(SCHEME) {
+        return Resolution::Unknown;
     }
     let namespace = &*pod.namespace;
     let stripped = host.split_once(".svc").filter(|(_, rest)| rest.is_empty() || rest.starts_with('.'));

@@ -9,6 +9,9 @@ const KINDS: [&str; 3] = ["PyTorchJob", "TrainJob", "Job"];
 /// Settings of torchrun with which it does not use `MASTER_ADDR` and `MASTER_PORT` of its environment.
 const FLAGS: [&str; 3] = ["PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT"];
 
+/// Text after the scheme of a URL.
+pub(super) const SCHEME: &str = "://";
+
 /// How the members of a group find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backend {
@@ -130,8 +133,11 @@ impl<'a> GroupMember<'a> {
     }
 }
 
-/// Splits `host:port` and `[host]:port`.
+/// Splits `host:port` and `[host]:port`. A URL, which torchrun does not accept, stays complete.
 fn split_port(endpoint: &str) -> (&str, Option<u64>) {
+    if endpoint.contains(SCHEME) {
+        return (endpoint, None);
+    }
     match endpoint.rsplit_once(':') {
         // More than one colon without brackets is an IPv6 address.
         Some((host, port)) if !host.contains(':') || host.starts_with('[') => {

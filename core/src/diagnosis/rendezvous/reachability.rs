@@ -25,6 +25,10 @@ const STOPPED_FIX: &str = "\
 
 /// Fix for an address that contains another host name than that of the master.
 const HOSTNAME_FIX: &str = "correct the host name in the address, or hostname in the pod template";
+/// Fix for a loopback address, or that of another pod, which no operator sets.
+const ADDRESS_FIX: &str = "\
+    remove the setting in the evidence from the pod template, so that the operator's applies, or set it to the name of the Service of the \
+    master";
 /// Fix for pods without a record in the Service.
 const SUBDOMAIN_FIX: &str = "set subdomain in the pod template to the name of the Service";
 /// Fix for a Job, for which no operator creates a Service.
@@ -91,14 +95,15 @@ impl Path<'_, '_> {
         let themselves = verb(affected.len(), "itself", "themselves");
         let message = format!("{} leads {names} to {themselves} instead of the master", self.field_name());
         let evidence: Vec<Evidence> = affected.iter().map(|member| setting_evidence(member, field, host)).collect();
-        self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence)
+        self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence).with_fix(ADDRESS_FIX)
     }
 
     fn wrong_address(&self, address: &str) -> Option<Diagnosis> {
         let actual = self.master.pod.ip.as_deref().filter(|actual| *actual != address)?;
         let message = format!("{} is not the address of the master", self.field_name());
         let evidence = [self.setting(), Evidence::new(self.master.pod.title(), "status.podIP", actual, None)];
-        Some(self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence))
+        let diagnosis = self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence);
+        Some(diagnosis.with_fix(ADDRESS_FIX))
     }
 
     fn check_service(&self, pods: &ServicePods<'_>) -> Option<Diagnosis> {

@@ -26,6 +26,12 @@ const REPEATED: u64 = 3;
 /// Reason of the events of the kubelet about probes that fail.
 const UNHEALTHY: &str = "Unhealthy";
 
+/// Starts of the messages about probes because of which the kubelet restarts a container.
+const KILLING: [&str; 2] = ["Liveness probe", "Startup probe"];
+const PROBE_FIX: &str = "\
+    the kubelet restarts a container whose probe fails, as in the evidence: correct the probe, or raise its timeoutSeconds and \
+    failureThreshold; then restart all members: delete their pods, or recreate the job";
+
 /// A member that restarted or was recreated.
 struct Restarted<'a> {
     member: GroupMember<'a>,
@@ -69,9 +75,11 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     });
     let probes = pods.iter().filter_map(|pod| context.newest_pod_event(pod, &[UNHEALTHY]).map(event_evidence));
     let probes: Vec<Evidence> = probes.filter(|_| restarts > 0).take(1).collect();
+    let is_probed = probes.iter().any(|probe| KILLING.iter().any(|start| probe.value.starts_with(start)));
     let evidence = restarted.into_iter().map(|restarted| restarted.evidence);
     let evidence = evidence.chain(unwatched.take(1)).chain(probes).chain(starts.take(2));
-    found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now)));
+    let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now));
+    found.push(if is_probed { diagnosis.with_fix(PROBE_FIX) } else { diagnosis });
 }
 
 /// Returns the peers that have run since before `lost`.

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::address::{Resolution, ServicePods, resolve};
-use super::group::{Endpoint, Group, GroupMember};
+use super::group::{Endpoint, Group, GroupMember, SCHEME};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
@@ -27,6 +27,8 @@ const HOST_FIX: &str = "\
     find out why the member with the store terminated: kubectl logs --previous; then restart the agents that do not restart by \
     themselves";
 
+/// Fix for an endpoint with a scheme.
+const URL_FIX: &str = "remove the scheme and the path from the endpoint in the evidence, so that it is HOST:PORT";
 /// Fix for an etcd that terminates.
 const ETCD_FIX: &str = "\
     find out why etcd terminates: kubectl logs --previous -c CONTAINER; then restart the agents that do not restart by themselves";
@@ -56,6 +58,14 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
 /// Reports an etcd that has no running pod, or does not serve the API of torchrun.
 pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(endpoint) = group.endpoint() else { return };
+    if endpoint.host.contains(SCHEME) {
+        let message = format!("{} is a URL, and torchrun needs HOST:PORT", endpoint.field);
+        let code = DiagnosisCode::StoreLost;
+        let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
+        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::SettingsFixed, &message);
+        found.push(diagnosis.with_evidence([setting(&endpoint)]).with_waste(waste).with_fix(URL_FIX));
+        return;
+    }
     let pods = match resolve(endpoint.host, endpoint.pod, context) {
         Resolution::Pods(pods) => pods,
         Resolution::Missing(service) => {

@@ -116,6 +116,7 @@ fn all_members_with_the_address_are_named() {
     let found = report(&address("localhost")).diagnoses.remove(0);
     assert_eq!(found.finding.message, "MASTER_ADDR leads worker-0, worker-1 to themselves instead of the master");
     assert_eq!(found.evidence.len(), 2);
+    assert!(found.finding.fix.unwrap().starts_with("remove the setting in the evidence"), "{found:?}");
 }
 
 /// The Service of a `TrainJob` contains all pods, of which the name selects one.

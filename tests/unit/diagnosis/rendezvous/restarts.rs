@@ -260,4 +260,14 @@ fn the_probe_that_restarted_a_member_is_evidence() {
     objects.push(event("Pod", "llama-worker-0", "Unhealthy", "Liveness probe failed", 180));
     let found = report(&objects).diagnoses.remove(0);
     assert!(found.evidence.iter().any(|evidence| evidence.value == "Liveness probe failed"), "{found:?}");
+    assert!(found.finding.fix.unwrap().starts_with("the kubelet restarts a container whose probe fails"), "{found:?}");
+}
+
+/// A readiness probe restarts nothing.
+#[test]
+fn another_probe_is_no_cause() {
+    let mut objects = restarted_worker(6, &[]);
+    objects.push(event("Pod", "llama-worker-0", "Unhealthy", "Readiness probe failed", 180));
+    let found = report(&objects).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with("find out why it terminated"), "{found:?}");
 }

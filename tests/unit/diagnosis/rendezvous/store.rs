@@ -171,6 +171,15 @@ fn an_etcd_outside_of_the_cluster_is_not_visible() {
     check(&dynamic(job_with(0, json!({})), "etcd", "etcd.example.com:2379"), &[]);
 }
 
+#[rstest]
+#[case::url("http://etcd:2379", &["E StoreLost no"], "remove the scheme")]
+#[case::no_service("etcd:2379", &["E StoreLost unknown"], "restore etcd")]
+fn endpoints_of_etcd(#[case] endpoint: &str, #[case] expected: &[&str], #[case] fix: &str) {
+    let objects = dynamic(job_with(0, json!({})), "etcd", endpoint);
+    check(&objects, expected);
+    assert!(report(&objects).diagnoses[0].finding.fix.unwrap().starts_with(fix));
+}
+
 #[test]
 fn a_missing_service_of_etcd() {
     check(&dynamic(job_with(0, json!({})), "etcd", "etcd:2379"), &["E StoreLost unknown"]);
