@@ -360,3 +360,31 @@ fn conditions_of_kai(#[case] message: &str, #[case] expected: &str) {
     let found = report(&objects).diagnoses.remove(0);
     assert_eq!(found.evidence[0].field, "status.schedulingConditions[UnschedulableOnNodePool]");
 }
+
+/// Returns the patch for a pod without a node and a condition.
+fn ignored() -> Value {
+    let mut patch = unscheduled(&ago(900));
+    patch["spec"]["schedulerName"] = "gang".into();
+    patch["status"]["conditions"] = Value::Null;
+    patch
+}
+
+/// One of two pods has no node.
+#[rstest]
+#[case::ignored(ignored(), Recovery::SchedulerAwaited, "gang, without a condition PodScheduled", "check that the scheduler")]
+#[case::tried(unscheduled(&ago(900)), Recovery::WaitsForCapacity, "Unschedulable: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu.", "schedule the pods as a gang")]
+fn a_pod_beside_pods_with_a_node(#[case] patch: Value, #[case] recovery: Recovery, #[case] value: &str, #[case] fix: &str) {
+    let found = report(&job_with(2, patch)).diagnoses.remove(0);
+    assert_eq!((found.code.code(), found.recovery), ("GangPartlyScheduled", recovery));
+    assert_eq!(found.evidence[0].value, value);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
+#[rstest]
+#[case::selector(json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-9"}}}), "spec.nodeSelector[kubernetes.io/hostname]")]
+#[case::affinity(affinity("matchFields", "metadata.name"), "spec.affinity.nodeAffinity")]
+fn the_field_with_the_missing_node_is_evidence(#[case] patch: Value, #[case] field: &str) {
+    let objects = [job_with(2, with(unscheduled(&ago(900)), patch)), vec![node("node-0")]].concat();
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!((found.code.code(), &*found.evidence[0].field), ("PinnedNodeMissing", field));
+}

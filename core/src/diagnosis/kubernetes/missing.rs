@@ -81,7 +81,10 @@ fn headless(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> 
     if has_head || workers.is_empty() || !is_settled || !context.snapshot.is_complete(ObjectKind::Pod, job.namespace) {
         return None;
     }
-    let wait = if workers.len() == 1 { "its worker waits".to_owned() } else { format!("{} workers wait", workers.len()) };
+    let wait = match workers.len() {
+        1 => "its worker waits".to_owned(),
+        count => format!("{count} workers wait"),
+    };
     let message = format!("the head of the Ray cluster does not exist, so {wait}");
     let since = workers.iter().flat_map(|pod| pod.main()).filter_map(ContainerRecord::running_since).max();
     let object = job.workload_name();

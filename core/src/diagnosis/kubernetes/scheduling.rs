@@ -67,7 +67,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     if !pinned.is_empty() {
         let evidence = pinned
             .iter()
-            .map(|pod| Evidence::new(pod.title(), "spec: name of the node", &pod.pinned.join(", "), pod.created));
+            .map(|pod| Evidence::new(pod.title(), pod.pinned_by, &pod.pinned.join(", "), pod.created));
         let message = format!(
             "{} may only run on {}, which does not exist{}",
             pod_names(&pinned),
@@ -150,11 +150,13 @@ fn waiting_since(pod: &PodRecord) -> Option<Timestamp> {
 }
 
 fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> Option<Diagnosis> {
-    let evidence = unscheduled.iter().filter_map(|pod| {
+    let evidence = unscheduled.iter().map(|pod| {
         let condition = pod.condition("PodScheduled");
         let gates = (!pod.gates.is_empty()).then(|| format!("gates {}", pod.gates.join(", ")));
-        let value = gates.or_else(|| condition.map(ConditionRecord::summary))?;
-        Some(Evidence::new(pod.title(), CONDITION_FIELD, &value, waiting_since(pod)))
+        match gates.or_else(|| condition.map(ConditionRecord::summary)) {
+            Some(value) => Evidence::new(pod.title(), CONDITION_FIELD, &value, waiting_since(pod)),
+            None => not_attempted_evidence(pod),
+        }
     });
     let events = unscheduled.iter().flat_map(|pod| context.pod_events(pod));
     let events = events.filter(|event| &*event.reason == FAILED_EVENT).take(1).map(|event| event_evidence(event));
@@ -164,6 +166,7 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
         // An elastic job that runs with fewer pods, or an auxiliary pod.
         return None;
     }
+    let is_ignored = unscheduled.iter().all(|pod| pod.gates.is_empty() && !is_attempted(pod, context));
     if !is_partial && unscheduled.iter().all(|pod| !is_attempted(pod, context)) {
         return not_attempted(job, context, unscheduled);
     }
@@ -183,11 +186,13 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     let minimum = if is_partial { small_minimum(job, context, unscheduled) } else { None };
     let is_gang = is_partial && unscheduled.iter().any(|pod| pod.gang.is_some() || pod.declared_gang.is_some());
     let fix = match &minimum {
+        _ if is_ignored => Some(DiagnosisCode::SchedulingNotAttempted.fix()),
         _ if cause.fix().is_some() => cause.fix(),
         Some(_) => Some(MINIMUM_FIX),
         None => is_gang.then_some(GANG_FIX),
     };
-    let diagnosis = Diagnosis::new(code, workload, cause.recovery(), &message)
+    let recovery = if is_ignored { Recovery::SchedulerAwaited } else { cause.recovery() };
+    let diagnosis = Diagnosis::new(code, workload, recovery, &message)
         .with_evidence(minimum.into_iter().chain(evidence).chain(events))
         .with_waste(job.waste(unscheduled, since, context.now));
     Some(if let Some(fix) = fix { diagnosis.with_fix(fix) } else { diagnosis })
@@ -300,6 +305,12 @@ fn is_attempted(pod: &PodRecord, context: &Context<'_>) -> bool {
     pod.condition("PodScheduled").is_some() || failed()
 }
 
+/// Returns the evidence that no scheduler has looked at a pod.
+fn not_attempted_evidence(pod: &PodRecord) -> Evidence {
+    let value = format!("{}, without a condition PodScheduled", scheduler(pod));
+    Evidence::new(pod.title(), "spec.schedulerName", &value, pod.created)
+}
+
 /// Reports pods without an attempt, unless their `PodGroup` does not exist, which has a finding of its own.
 fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> Option<Diagnosis> {
     let lacks_group = |pod: &&PodRecord| {
@@ -331,10 +342,7 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
         .iter()
         .filter_map(|group| Some(Evidence::new(group.title(), "status.phase", group.phase.as_deref()?, group.created)));
     let message = format!("{names} has reported no attempt to schedule {}", pod_names(pods));
-    let evidence = pods.iter().map(|pod| {
-        let value = format!("{}, without a condition PodScheduled", scheduler(pod));
-        Evidence::new(pod.title(), "spec.schedulerName", &value, pod.created)
-    });
+    let evidence = pods.iter().map(|pod| not_attempted_evidence(pod));
     let code = DiagnosisCode::SchedulingNotAttempted;
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::SchedulerAwaited, &message)

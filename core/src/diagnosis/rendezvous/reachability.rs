@@ -95,7 +95,8 @@ impl Path<'_, '_> {
         let themselves = verb(affected.len(), "itself", "themselves");
         let message = format!("{} leads {names} to {themselves} instead of the master", self.field_name());
         let evidence: Vec<Evidence> = affected.iter().map(|member| setting_evidence(member, field, host)).collect();
-        self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence).with_fix(ADDRESS_FIX)
+        let code = DiagnosisCode::MasterUnresolvable;
+        self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(ADDRESS_FIX)
     }
 
     fn wrong_address(&self, address: &str) -> Option<Diagnosis> {

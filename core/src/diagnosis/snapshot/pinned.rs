@@ -13,6 +13,16 @@ const MAX_NODES: usize = 16;
 /// Maximum number of requirements of a term that are read.
 const MAX_REQUIREMENTS: usize = 64;
 
+/// Fields that name nodes.
+const SELECTOR: &str = "spec.nodeSelector[kubernetes.io/hostname]";
+const AFFINITY: &str = "spec.affinity.nodeAffinity";
+
+/// Returns the field with the nodes to which a pod is pinned: its selector takes effect beside an affinity.
+pub(super) fn pinned_field(pod: &Value) -> &'static str {
+    let has_selector = pod.pointer("/spec/nodeSelector").is_some_and(|selector| selector.get(HOSTNAME).is_some());
+    if has_selector { SELECTOR } else { AFFINITY }
+}
+
 /// Returns the nodes that a selector or a required affinity of the pod names; none if another node may fit, or if it names
 /// too many.
 pub(super) fn pinned_nodes(pod: &Value) -> Vec<Box<str>> {

@@ -65,6 +65,8 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) gates: Vec<Box<str>>,
     /// Nodes to which a selector or affinity limits the pod.
     pub(in crate::diagnosis) pinned: Vec<Box<str>>,
+    /// Field that names them.
+    pub(in crate::diagnosis) pinned_by: &'static str,
     /// Problems of an injected pod that its spec shows.
     pub(in crate::diagnosis) mesh: MeshRecord,
     /// The network that the pod requests for NCCL.
@@ -136,6 +138,7 @@ impl PodRecord {
             scheduler: name(raw, "/spec/schedulerName"),
             gates: items(raw, "/spec/schedulingGates", MAX_NAMES).filter_map(|gate| name(gate, "/name")).collect(),
             pinned: super::pinned::pinned_nodes(raw),
+            pinned_by: super::pinned::pinned_field(raw),
             mesh: MeshRecord::read(pod, workload::identify(pod)),
             transport: TransportRecord::read(pod, is_main),
             usage: UsageRecord::read(raw, pod),
