@@ -10,6 +10,8 @@ use crate::hint::nearest;
 use crate::names::join_names;
 use crate::workload::{KINDS, kind_qualifier, kinds_named};
 
+/// Short name of the Jobs of Volcano.
+const VOLCANO_JOB: &str = "vcjob";
 /// Short names in kubectl of kinds, which have an API group if their name is not unique.
 const SHORT_NAMES: [(&str, &str); 9] = [
     ("cj", "cronjob"),
@@ -19,7 +21,7 @@ const SHORT_NAMES: [(&str, &str); 9] = [
     ("rc", "replicationcontroller"),
     ("rs", "replicaset"),
     ("sts", "statefulset"),
-    ("vcjob", "job.batch.volcano.sh"),
+    (VOLCANO_JOB, "job.batch.volcano.sh"),
     ("vj", "job.batch.volcano.sh"),
 ];
 
@@ -135,9 +137,17 @@ fn qualifier(kind: &str, group: &str) -> Option<&'static str> {
     named.map(|known| kind_qualifier(known.group, known.kind))
 }
 
+/// Returns true if `name` is that of a kind, in the singular or plural, or its short name.
+fn is_kind(name: &str) -> bool {
+    let is_short = SHORT_NAMES.iter().any(|(short, _)| *short == name);
+    is_short || KINDS.iter().any(|known| known.kind.eq_ignore_ascii_case(name) || known.resource == name)
+}
+
 /// Returns all known kinds, in lower case.
 fn known_kinds() -> Vec<String> {
     let mut kinds: Vec<String> = KINDS.iter().map(|kind| kind.kind.to_ascii_lowercase()).collect();
+    // The kind of Volcano has the name of another one.
+    kinds.push(VOLCANO_JOB.to_owned());
     kinds.sort();
     kinds.dedup();
     kinds
@@ -169,6 +179,11 @@ impl Selection {
             let has_name = |job: &&Job<'_>| job.name == name || job.pods.iter().any(|pod| &*pod.name == name);
             jobs.iter().find(has_name).map(Job::workload_name)
         };
+        let is_known = |kind: &str| KINDS.iter().any(|known| known.kind == kind);
+        let unknown = target.kind.as_deref().filter(|kind| !is_known(kind));
+        if let Some(kind) = unknown.filter(|_| !jobs.iter().any(|job| target.has_kind(job.kind))) {
+            return Some(format!("unknown kind {kind:?}: use one of {}", known_kinds().join(", ")));
+        }
         if let Some(other) = of_name(name) {
             let group = other.qualifier;
             return Some(if group.is_empty() {
@@ -177,10 +192,8 @@ impl Selection {
                 format!("{other} of {group} exists")
             });
         }
-        let is_known = |kind: &str| KINDS.iter().any(|known| known.kind == kind);
-        let unknown = target.kind.as_deref().filter(|kind| !is_known(kind));
-        if let Some(kind) = unknown.filter(|_| !jobs.iter().any(|job| target.has_kind(job.kind))) {
-            return Some(format!("unknown kind {kind:?}: use one of {}", known_kinds().join(", ")));
+        if target.kind.is_none() && is_kind(name) {
+            return Some(format!("a kind needs a name: {name}/NAME"));
         }
         let names = jobs.iter().flat_map(|job| job.pods.iter().map(|pod| &*pod.name).chain([job.name]));
         let near = nearest(name, &names.collect::<Vec<_>>())?;

@@ -101,6 +101,9 @@ fn owners_that_belong_to_a_workload(#[case] text: &str, #[case] pods: usize) {
 #[case::another_namespace(Some("llama-worker-2"), Some("team-b"), Some("PyTorchJob team-a/llama exists"))]
 #[case::similar(Some("pytorchjob/lama"), None, Some("did you mean llama (PyTorchJob team-a/llama)?"))]
 #[case::unrelated(Some("pytorchjob/mistral"), None, None)]
+#[case::kind_without_a_name(Some("pytorchjob"), None, Some("a kind needs a name: pytorchjob/NAME"))]
+#[case::resource_without_a_name(Some("jobsets"), None, Some("a kind needs a name: jobsets/NAME"))]
+#[case::short_kind_without_a_name(Some("vcjob"), None, Some("a kind needs a name: vcjob/NAME"))]
 #[case::namespace(None, Some("team-b"), Some("there are workloads in team-a"))]
 #[case::found(Some("llama-worker-2"), None, None)]
 #[case::pod_of_a_service(Some("db-0"), None, Some("it belongs to no training job and requests no accelerators"))]
@@ -167,4 +170,18 @@ fn a_leader_worker_set_is_one_workload() {
         owned(pod("serve-0-1"), "StatefulSet", "serve-0"),
     ]);
     assert_eq!((report.workloads, report.pods), (1, 2));
+}
+
+/// The hint about a kind is the same, whether a pod has the name or not.
+#[rstest]
+#[case::name_of_a_pod("svc/llama-worker-2")]
+#[case::another_name("node/gpu-1")]
+fn kinds_without_pods(#[case] text: &str) {
+    let mut snapshot = ClusterSnapshot::default();
+    for object in job_with(4, waiting("ImagePullBackOff", "")) {
+        snapshot.add(&object, "default").unwrap();
+    }
+    let selection = Selection { target: Some(Target::parse(text).unwrap()), namespace: None };
+    let hint = diagnose(&snapshot, &selection, NOW.parse().unwrap()).hint.unwrap();
+    assert!(hint.starts_with("unknown kind ") && hint.contains(", vcjob, "), "{hint}");
 }
