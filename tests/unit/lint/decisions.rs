@@ -91,6 +91,12 @@ fn named(annotation: &str) -> Scenario {
     named("trainmesh.dev/helper-containers: 'log=fluent-bit'"),
     Some("trainmesh.dev/helper-containers: the pod has no container log: the entry has no effect: did you mean logs?")
 )]
+#[case::pair_with_a_colon(
+    named("trainmesh.dev/helper-containers: 'logs:fluent-bit'"),
+    Some(
+        "trainmesh.dev/helper-containers: the pod has no container logs:fluent-bit: the entry has no effect: did you mean logs=fluent-bit?"
+    )
+)]
 #[case::native_sidecar(named("trainmesh.dev/helper-containers: 'metrics, logs=fluent-bit, '"), None)]
 #[case::a_native_sidecar_is_no_main_container(
     named("trainmesh.dev/payload-containers: metrics"),
