@@ -44,7 +44,7 @@ const QUEUE_LIMITS: [&str; 3] = ["queue limit is ", "Limit is ", " quota is "];
 const QUEUE_LIMIT_FIX: &str = "\
     raise the limit of the queue in the message, or make the job smaller; free capacity does not help. Above its quota, a queue of KAI \
     runs preemptible workloads only";
-/// Part of the message of YuniKorn about pods for which their queue has no room.
+/// Part of the message of YuniKorn about pods for which their queue is full.
 const QUEUE_FULL: &str = "does not fit in queue ";
 const QUEUE_FULL_FIX: &str = "\
     wait until other jobs in the queue of the message terminate, raise its limit, or use another queue; new nodes do not help";
@@ -255,7 +255,7 @@ impl Cause {
         match self {
             Self::ShortGang => format!("the gang of {names} has fewer pods than its minimum"),
             Self::QueueLimit => format!("the job of {names} requests more than the limit of its queue"),
-            Self::QueueFull => format!("the queue of {names} has no room"),
+            Self::QueueFull => format!("the queue of {names} is full"),
             Self::Capacity | Self::Volume | Self::Excluded => format!("no node fits {names}"),
         }
     }
