@@ -29,6 +29,9 @@ const HOSTNAME_FIX: &str = "correct the host name in the address, or hostname in
 const ADDRESS_FIX: &str = "\
     remove the setting in the evidence from the pod template, so that the operator's applies, or set it to the name of the Service of the \
     master";
+/// The same for a Job, which has no operator.
+const JOB_ADDRESS_FIX: &str = "\
+    set the address in the pod template to the name of a headless Service that selects the pods of the Job, or of its pod with index 0";
 /// Fix for pods without a record in the Service.
 const SUBDOMAIN_FIX: &str = "set subdomain in the pod template to the name of the Service";
 /// Fix for a Job, for which no operator creates a Service.
@@ -96,7 +99,11 @@ impl Path<'_, '_> {
         let message = format!("{} leads {names} to {themselves} instead of the master", self.field_name());
         let evidence: Vec<Evidence> = affected.iter().map(|member| setting_evidence(member, field, host)).collect();
         let code = DiagnosisCode::MasterUnresolvable;
-        self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(ADDRESS_FIX)
+        self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(self.address_fix())
+    }
+
+    fn address_fix(&self) -> &'static str {
+        if self.job.is_plain() { JOB_ADDRESS_FIX } else { ADDRESS_FIX }
     }
 
     fn wrong_address(&self, address: &str) -> Option<Diagnosis> {
@@ -104,7 +111,7 @@ impl Path<'_, '_> {
         let message = format!("{} is not the address of the master", self.field_name());
         let evidence = [self.setting(), Evidence::new(self.master.pod.title(), "status.podIP", actual, None)];
         let diagnosis = self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence);
-        Some(diagnosis.with_fix(ADDRESS_FIX))
+        Some(diagnosis.with_fix(self.address_fix()))
     }
 
     fn check_service(&self, pods: &ServicePods<'_>) -> Option<Diagnosis> {

@@ -44,6 +44,12 @@ fn job(command: &str, service: &str) -> Vec<Value> {
     "Service team-a/llama, which --master-addr names, does not exist",
     "create a headless Service"
 )]
+#[case::loopback(
+    job(&HEALTHY.replace("llama-0.llama", "localhost"), "llama"),
+    "E MasterUnresolvable no",
+    "--master-addr leads llama-1-x, llama-2-x to themselves instead of the master",
+    "set the address in the pod template"
+)]
 #[case::differing(job(&HEALTHY.replace("29500", "2950INDEX"), "llama"), "E SettingsDiffer no", "the members of the process group have different values of --master-port", "they have one template")]
 fn nothing_sets_up_the_group(
     #[case] objects: Vec<Value>,
