@@ -28,7 +28,8 @@ enum FailOn {
     /// An unknown kind whose pods cannot be shown, an unknown fabric profile, label or annotation of trainmesh, or an invalid
     /// pod
     Unknown,
-    /// Some pod or manifest gets a warning, or a finding of severity E or W
+    /// Some pod or manifest gets a warning, or a finding that preview shows and whose severity is E or W. Of pods without a fabric
+    /// profile, adapter or NCCL variable, preview shows few: use lint --fail-on W for all
     Warning,
 }
 
