@@ -105,13 +105,16 @@ pub fn misspelled_machine(machine: &str) -> Option<Cow<'static, str>> {
     let of_family = |name: &&str| name.split_once('.').is_some_and(|(start, _)| start == family);
     let names: Vec<&'static str> = INSTANCE_TYPES.iter().map(|(name, ..)| *name).filter(of_family).collect();
     let without_unit = names.iter().find(|name| name.strip_suffix(UNIT) == Some(machine)).copied();
-    if let Some(near) = without_unit.or_else(|| nearest(machine, &names)) {
-        return Some(near.into());
-    }
     let count = size.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let is_count = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
     let is_misspelled = is_count && strsim::osa_distance(&size[count.len()..], UNIT) <= 2;
-    (is_misspelled && is_family(family)).then(|| format!("{family}.{count}{UNIT}").into())
+    let with_unit = (is_misspelled && is_family(family)).then(|| format!("{family}.{count}{UNIT}"));
+    // The number is more likely to be right than the most similar name: `48large` resembles `4xlarge` as much as `48xlarge`.
+    let of_count = names.iter().find(|name| with_unit.as_deref() == Some(**name)).copied();
+    if let Some(near) = without_unit.or(of_count).or_else(|| nearest(machine, &names)) {
+        return Some(near.into());
+    }
+    with_unit.map(Cow::from)
 }
 
 /// Returns the letters and digits of `name`, which identify an instance type.
@@ -126,11 +129,12 @@ fn is_family(family: &str) -> bool {
 }
 
 /// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. A type with
-/// another suffix is misspelled, and no node has it. Source: "Amazon EC2 instance type naming conventions" of AWS's
-/// documentation, read in November 2026.
+/// another suffix is misspelled, and no node has it. Only `xlarge` has a number in front. Source: "Amazon EC2 instance type naming
+/// conventions" of AWS's documentation, read in November 2026.
 pub(crate) fn is_size(size: &str) -> bool {
     let unit = size.trim_start_matches(|character: char| character.is_ascii_digit());
-    ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")
+    let is_plain = ["nano", "micro", "small", "medium", "large", "metal"].contains(&size);
+    is_plain || unit == UNIT || size.starts_with("metal-")
 }
 
 #[cfg(test)]
@@ -154,6 +158,15 @@ mod tests {
 
     #[rstest]
     #[case::suffix("p5.48xlrge", Some("p5.48xlarge"))]
+    #[case::first_letter_of_the_unit("p5.48large", Some("p5.48xlarge"))]
+    #[case::first_letter_of_one_with_another_size("p4d.24large", Some("p4d.24xlarge"))]
+    #[case::first_letter_behind_a_dash("p6-b200.48large", Some("p6-b200.48xlarge"))]
+    #[case::first_letter_in_another_family("trn1.32large", Some("trn1.32xlarge"))]
+    #[case::number_before_another_unit("c7i.2metal", None)]
+    #[case::large("m7i.large", None)]
+    #[case::xlarge("m7i.xlarge", None)]
+    #[case::medium("t3.medium", None)]
+    #[case::metal("c5.metal", None)]
     #[case::case_of_letters("P5.48xlarge", Some("p5.48xlarge"))]
     #[case::dash("p5-48xlarge", Some("p5.48xlarge"))]
     #[case::underscore("p5_48xlarge", Some("p5.48xlarge"))]
