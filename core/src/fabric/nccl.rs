@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use list::DeviceList;
+pub(crate) use misspelled::has_misspelled_prefix;
 pub use misspelled::misspelled_variable;
 pub use number::{is_c_integer, parse_c_integer};
 pub use sources::Source;

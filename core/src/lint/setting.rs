@@ -141,7 +141,7 @@ pub(super) fn sets_nccl(container: Container<'_>) -> bool {
 }
 
 fn is_relevant(name: &str) -> bool {
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || nccl::has_misspelled_prefix(name)
 }
 
 impl<'a> NcclConf<'a> {

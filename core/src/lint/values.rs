@@ -1,5 +1,7 @@
 //! Names and values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044, FP060.
 
+use std::collections::BTreeMap;
+
 use super::context::{CheckContext, ContainerFacts};
 use super::rdma;
 use super::sink::FindingSink;
@@ -19,8 +21,8 @@ const BOUNDED_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNEC
 const KEYWORDS: [&str; 2] = ["NCCL_DEBUG", "NCCL_SOCKET_FAMILY"];
 /// How to fix such a word.
 const FIX_FOR_KEYWORDS: &str = "correct the value, or remove the variable";
-/// Maximum number of names of a pod that are compared with all of NCCL's: more unknown names belong to a plugin.
-const MAX_UNKNOWN: usize = 8;
+/// Maximum number of different names of a pod that are compared with all of NCCL's: more unknown names belong to a plugin.
+const MAX_UNKNOWN: usize = 32;
 /// Exponent of the time that an adapter waits for an acknowledgment.
 const TIMEOUT: &str = "NCCL_IB_TIMEOUT";
 /// Prefixes of adapter names: kernel names of the drivers, and the persistent names of rdma-core
@@ -240,12 +242,17 @@ pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSi
 pub(super) fn misspelled_name(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let settings =
         context.containers.iter().flat_map(|container| container.settings.iter().map(move |set| (container, set)));
-    let unknown = settings.filter(|(_, set)| is_unknown_variable(set.name));
-    for (container, setting) in unknown.take(MAX_UNKNOWN) {
-        if let Some(near) = misspelled_variable(setting.name) {
-            let message =
-                format!("{}: NCCL has no variable {}: did you mean {near}?", container.display_name(), setting.name);
-            findings.push(container.settings.field(setting.name), message);
+    let is_unknown = |name: &str| is_unknown_variable(name) || nccl::has_misspelled_prefix(name);
+    // Containers often have the same names.
+    let mut compared: BTreeMap<&str, Option<&'static str>> = BTreeMap::new();
+    for (container, setting) in settings.filter(|(_, set)| is_unknown(set.name)) {
+        let name = setting.name;
+        if compared.len() == MAX_UNKNOWN && !compared.contains_key(name) {
+            continue;
+        }
+        if let Some(near) = *compared.entry(name).or_insert_with(|| misspelled_variable(name)) {
+            let message = format!("{}: NCCL has no variable {name}: did you mean {near}?", container.display_name());
+            findings.push(container.settings.field(name), message);
         }
     }
 }

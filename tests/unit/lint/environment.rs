@@ -273,9 +273,11 @@ fn with_unknown_names(count: usize) -> Scenario {
 )]
 #[case::known(env(&[("NCCL_SOCKET_IFNAME", "eth0")]), None)]
 #[case::of_a_plugin(env(&[("NCCL_ACME_RAILS", "8")]), None)]
-#[case::after_many_of_a_plugin(with_unknown_names(8), None)]
+#[case::in_the_prefix(env(&[("NCLL_DEBUG", "INFO")]), Some("container train: NCCL has no variable NCLL_DEBUG: did you mean NCCL_DEBUG?"))]
+#[case::of_another_library(env(&[("RCCL_DEBUG", "INFO")]), None)]
+#[case::after_many_of_a_plugin(with_unknown_names(32), None)]
 #[case::after_some_of_a_plugin(
-    with_unknown_names(7),
+    with_unknown_names(31),
     Some("container train: NCCL has no variable NCCL_IB_TIMEUOT: did you mean NCCL_IB_TIMEOUT?")
 )]
 fn fp060_misspelled_names(#[case] scenario: Scenario, #[case] expected: Option<&str>) {

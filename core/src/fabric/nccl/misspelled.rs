@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::{VARIABLES, is_unknown_variable};
+use super::{PREFIX, VARIABLES, is_unknown_variable};
 
 /// Maximum number of letters that differ. With more, the name probably belongs to a plugin or a later release.
 const MAX_DIFFERENCE: usize = 2;
@@ -10,13 +10,15 @@ const MAX_DIFFERENCE: usize = 2;
 const MAX_SHORT: usize = 12;
 /// Maximum length of a word that may be an abbreviation, such as `P2P` or `NET`: another one differs in as few letters as a typo.
 const MAX_ABBREVIATION: usize = 3;
+/// Misspelled forms of [`PREFIX`]. They are listed because other libraries have similar ones: `RCCL_`, `HCCL_`, `CNCL_`.
+const MISSPELLED_PREFIXES: [&str; 7] = ["NCLL_", "NCC_", "NCL_", "NNCCL_", "NCCCL_", "NCCLL_", "NCCL"];
 
 /// Returns the variable that `name` probably means. Returns `None` if NCCL or a known plugin reads `name`, or if it is not similar
 /// enough: a plugin or a later release may read it. Deprecated variables are not suggested.
 #[must_use]
 pub fn misspelled_variable(name: &str) -> Option<&'static str> {
     if !is_unknown_variable(name) {
-        return None;
+        return of_misspelled_prefix(name);
     }
     let max = max_difference(name);
     let current = VARIABLES.iter().filter(|(_, variable)| variable.deprecated.is_none()).map(|(known, _)| *known);
@@ -24,6 +26,21 @@ pub fn misspelled_variable(name: &str) -> Option<&'static str> {
     let (distance, near) =
         similar.map(|known| (strsim::osa_distance(name, known), known)).min_by_key(|(distance, _)| *distance)?;
     (distance <= max && !is_other_abbreviation(name, near)).then_some(near)
+}
+
+/// Returns true if `name` is that of a variable, except for a misspelled prefix.
+#[must_use]
+pub(crate) fn has_misspelled_prefix(name: &str) -> bool {
+    of_misspelled_prefix(name).is_some()
+}
+
+/// Returns the variable whose name is `name`, except for a misspelled prefix.
+fn of_misspelled_prefix(name: &str) -> Option<&'static str> {
+    let mut rests = MISSPELLED_PREFIXES.iter().filter_map(|prefix| name.strip_prefix(prefix));
+    rests.find_map(|rest| {
+        let (known, variable) = VARIABLES.get_key_value(format!("{PREFIX}{rest}").as_str())?;
+        variable.deprecated.is_none().then_some(*known)
+    })
 }
 
 /// Returns the number of letters in which `name` may differ from a known name.
@@ -67,6 +84,13 @@ mod tests {
     #[case::without_separator("NCCL_SOCKETIFNAME", Some("NCCL_SOCKET_IFNAME"))]
     #[case::plural("NCCL_IB_HCAS", Some("NCCL_IB_HCA"))]
     #[case::swapped_abbreviation("NCCL_IB_HAC", Some("NCCL_IB_HCA"))]
+    #[case::swapped_prefix("NCLL_DEBUG", Some("NCCL_DEBUG"))]
+    #[case::letter_of_the_prefix_missing("NCC_IB_DISABLE", Some("NCCL_IB_DISABLE"))]
+    #[case::separator_of_the_prefix_missing("NCCLIB_DISABLE", Some("NCCL_IB_DISABLE"))]
+    #[case::prefix_of_another_library("RCCL_DEBUG", None)]
+    #[case::prefix_of_an_accelerator("CNCL_DEBUG", None)]
+    #[case::misspelled_prefix_of_another_name("NCC_ROOT", None)]
+    #[case::prefix_alone("NCCL", None)]
     #[case::known("NCCL_IB_HCA", None)]
     #[case::another_abbreviation("NCCL_P2C_LEVEL", None)]
     #[case::another_abbreviation_of_two_letters("NCCL_AB_DISABLE", None)]

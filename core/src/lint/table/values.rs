@@ -190,7 +190,9 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "a misspelled NCCL variable",
         why: "NCCL ignores unknown variables without a message: the setting has no effect. Only names that differ in one or \
-              two letters from a variable of NCCL are reported, because plugins and later releases read others.",
+              two letters from a variable of NCCL, or by a misspelled prefix such as NCLL_ alone, are reported, because plugins and \
+              later releases read others: short names may differ in one letter, and words of up to three letters in a missing, \
+              additional or swapped one, such as HAC. Of the different unknown names in a pod, the first 32 are compared.",
         fix: "correct the name; if another library reads the variable, disable the check (fabric.lint.disable)",
         example: Example {
             given: "",
