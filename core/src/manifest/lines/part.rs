@@ -28,7 +28,8 @@ impl<'tree, 'pod> Part<'tree, 'pod> {
         Self { node, pod, path: path.into_iter().collect() }
     }
 
-    /// Follows the path as far as the part contains it. Items of lists are found by their name, because operators add items.
+    /// Follows the path as far as the part contains it. Items of lists are found by their name, because operators add items, or
+    /// without one, by their other fields.
     pub(super) fn deepest(&self) -> Deepest<'tree, 'pod> {
         let (mut node, mut pod) = (self.node, self.pod);
         for (index, key) in self.path.iter().enumerate() {
@@ -39,7 +40,10 @@ impl<'tree, 'pod> Part<'tree, 'pod> {
             };
             let Some(value) = value else { return absent };
             let next = match pod {
-                Value::Array(_) => node.items().find(|item| is_same_item(item.value, value)),
+                Value::Array(_) => {
+                    let same = node.items().find(|item| is_same_item(item.value, value));
+                    same.or_else(|| node.items().find(|item| is_extended(item.value, value)))
+                }
                 _ if key == "spec" => pod_spec(node),
                 _ => node.get(key),
             };
@@ -75,4 +79,17 @@ fn is_same_item(a: &Value, b: &Value) -> bool {
         (Some(a), Some(b)) => a == b,
         _ => a == b,
     }
+}
+
+/// Returns true if `item` and `value` have no name, and `value` is `item` with the fields that an operator adds: the name of a
+/// container may be misspelled.
+fn is_extended(item: &Value, value: &Value) -> bool {
+    let (Some(item), Some(value)) = (item.as_object(), value.as_object()) else { return false };
+    // Operators add to mappings and lists.
+    let is_same_type = |a: &Value, b: &Value| a.is_object() && b.is_object() || a.is_array() && b.is_array();
+    let is_kept = |(key, field): (&String, &Value)| {
+        value.get(key).is_some_and(|kept| kept == field || is_same_type(kept, field))
+    };
+    let has_name = item.contains_key("name") || value.contains_key("name");
+    !has_name && !item.is_empty() && item.iter().all(is_kept)
 }

@@ -84,13 +84,17 @@ fn collect<'tree>(
     }
 }
 
-/// Returns true if `node`, which contains no template, is one itself: a pod, or the value of a key such as `template`.
+/// Returns true if `node`, which contains no template, is one itself: a pod, whose spec may have a wrong type, or the value of a key
+/// such as `template`.
 fn is_template_without_containers(node: Node<'_>, name: Option<&RoleName<'_>>) -> bool {
-    let is_named = match name {
-        Some(RoleName::Key(key)) => *key != VOLUME_CLAIM && (*key == "template" || key.ends_with("Template")),
+    let Some(spec) = node.get("spec") else { return false };
+    match name {
+        Some(RoleName::Key(key)) => {
+            let is_named = *key != VOLUME_CLAIM && (*key == "template" || key.ends_with("Template"));
+            is_named && spec.value.is_object()
+        }
         Some(RoleName::Value(_)) | None => node.get("kind").is_some_and(|kind| kind.value == "Pod"),
-    };
-    is_named && node.get("spec").is_some_and(|spec| spec.value.is_object())
+    }
 }
 
 /// Returns the spec of the pod in `node`, a template; cliques of Grove contain it as `podSpec`.

@@ -71,6 +71,34 @@ fn a_field_is_found_in_the_template_of_its_role(#[case] role: &str, #[case] poin
 }
 
 #[rstest]
+#[case::misspelled("nae: eval", json!({"nae": "eval", "image": "i", "env": [{"name": "RANK"}]}), "nae", 8)]
+#[case::added_field("nae: eval", json!({"nae": "eval", "image": "i", "env": [{"name": "RANK"}]}), "env", 8)]
+#[case::missing("tty: true", json!({"tty": true, "image": "i", "env": [{"name": "RANK"}]}), "image", 9)]
+#[case::another_container("nae: eval", json!({"nae": "train", "image": "i"}), "nae", 5)]
+#[case::container_of_the_operator("nae: eval", json!({"name": "init", "nae": "eval", "image": "i"}), "nae", 5)]
+fn a_container_without_a_name_is_found_by_its_other_fields(
+    #[case] first: &str,
+    #[case] container: Value,
+    #[case] field: &str,
+    #[case] line: u64,
+) {
+    let text = format!("spec:\n  template:\n    metadata: {{}}\n    spec:\n      containers:\n      - name: a\n        image: a\n      - {first}\n        image: i\n");
+    let pod = json!({"spec": {"containers": [{"name": "a", "image": "a"}, container]}});
+    let pointer = format!("/spec/containers/1/{field}");
+    assert_eq!(document(&text, 1, None).pod_field_line("", &pod, &pointer), Some(line));
+}
+
+#[rstest]
+#[case::list("\n  - containers\n", json!(["containers"]))]
+#[case::text(" abc\n", json!("abc"))]
+#[case::null("\n", json!(null))]
+fn the_spec_of_a_pod_may_have_another_type(#[case] spec: &str, #[case] value: Value) {
+    let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec:{spec}");
+    let pod = json!({"kind": "Pod", "metadata": {"name": "a"}, "spec": value});
+    assert_eq!(document(&text, 1, None).pod_field_line("Pod", &pod, "/spec"), Some(4));
+}
+
+#[rstest]
 #[case::pod("kind: Pod\nspec:\n  containers:\n  - name: a\n", None, "Pod", 4)]
 #[case::list(
     "kind: List\nitems:\n- spec: {containers: []}\n- spec:\n    containers:\n    - name: a\n",
