@@ -60,6 +60,18 @@ fn train_job(changes: &str) -> String {
     "preview -f - --fail-on unknown", &train_job("").replace("name: j", "name: j, lables: {a: b}"), 1, &[],
     "line 3: FP049: TrainJob default/j: metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"
 )]
+#[case::misspelled_metadata_of_a_namespace(
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Namespace\nmetaata: {name: a}\n", 2, &[],
+    "line 3: FP049: Namespace: metaata has no effect: Namespace has no field metaata: did you mean metadata?"
+)]
+#[case::namespace_without_metadata("preview -f - --fail-on unknown", "apiVersion: v1\nkind: Namespace\n", 2, &[], "metadata.name is missing")]
+#[case::namespace_with_metadata_of_null("lint -f -", "apiVersion: v1\nkind: Namespace\nmetadata: null\n", 2, &[], "metadata.name is missing")]
+#[case::namespace_with_other_metadata("lint -f -", "apiVersion: v1\nkind: Namespace\nmetadata: abc\n", 2, &[], "metadata is \"abc\": expected an object")]
+#[case::namespace_with_a_generated_name("lint -f - --fail-on W", "apiVersion: v1\nkind: Namespace\nmetadata: {generateName: a-}\n", 0, &[], "")]
+#[case::misspelled_command(
+    "lint -f - --fail-on W", &job("").replace("image: i", "image: i, comand: [sh, -c, 'run ${RANK}']"), 1,
+    &["FP049 W Container has no field comand: did you mean command?"], ""
+)]
 #[case::metadata_of_a_namespace(
     "lint -f - --fail-on W", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, lables: {a: b}}\n", 1, &[],
     "FP049: Namespace a: metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"

@@ -10,12 +10,22 @@ use crate::workload::RenderError;
 /// Maximum number of other labels that an error names.
 const MAX_NAMED: usize = 8;
 
-/// Rejects a `Namespace` whose name is no string, or with invalid labels or annotations: the apiserver rejects it, and
-/// its labels affect every pod in it.
+/// Rejects a `Namespace` without a name, whose name is no string, or with invalid labels or annotations: the apiserver rejects it,
+/// and its labels affect every pod in it.
 pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
-    if let Some(name) = namespace.pointer("/metadata/name").filter(|name| !name.is_string() && !name.is_null()) {
-        let expected = expected_string(name, &[]);
-        return Err(RenderError::Invalid { path: "metadata.name".to_owned(), found: name.to_string(), expected });
+    let metadata = namespace.get("metadata").filter(|metadata| !metadata.is_null());
+    if let Some(other) = metadata.filter(|metadata| !metadata.is_object()) {
+        let (path, found) = ("metadata".to_owned(), other.to_string());
+        return Err(RenderError::Invalid { path, found, expected: "an object".into() });
+    }
+    let name = |key: &str| metadata.and_then(|metadata| metadata.get(key)).filter(|name| !name.is_null());
+    match name("name") {
+        None if name("generateName").is_none() => return Err(RenderError::Missing("metadata.name".to_owned())),
+        Some(name) if !name.is_string() => {
+            let expected = expected_string(name, &[]);
+            return Err(RenderError::Invalid { path: "metadata.name".to_owned(), found: name.to_string(), expected });
+        }
+        _ => {}
     }
     ["labels", "annotations"].into_iter().try_for_each(|map| validate_map(namespace, map))
 }

@@ -26,7 +26,9 @@ pub(super) fn unknown<'a>(api_version: &str, kind: &str, object: &'a Value) -> V
         return Vec::new();
     }
     let mut found = Vec::new();
-    if let Some(owner) = workload {
+    // A Namespace without its metadata would be another one.
+    let of_namespace = (kind == "Namespace").then_some("Namespace");
+    if let Some(owner) = workload.or(of_namespace) {
         let unknown = object.as_object().into_iter().flat_map(Map::keys);
         let unknown = unknown.filter(|key| !FIELDS.contains(&key.as_str()) && nearest(key, FIELDS).is_some());
         found.extend(unknown.map(|name| (vec![Step::Key(name)], Problem::Field { owner, name, known: FIELDS })));

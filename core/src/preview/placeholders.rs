@@ -9,6 +9,7 @@ use memchr::memchr;
 use serde_json::{Map, Value};
 
 use crate::fabric::nccl;
+use crate::hint::nearest;
 use crate::manifest::placeholder::{placeholder_with_default, placeholders};
 use crate::workload::RenderError;
 
@@ -30,6 +31,9 @@ const FREE_TEXT: [&str; 15] = [
     "stringData",
     VALUE,
 ];
+
+/// Fields with the command of a container. A shell reads the text also if the name of the field is misspelled, which FP049 reports.
+const COMMAND_LINE: [&str; 2] = ["args", "command"];
 
 /// Field with the value of an environment variable, and that of a toleration.
 const VALUE: &str = "value";
@@ -95,8 +99,10 @@ impl<'manifest> Found<'manifest> {
                 }
             }
             Value::Object(fields) => {
-                let is_checked =
-                    |key: &str| !FREE_TEXT.contains(&key) || key == VALUE && has_literal_value(list, fields);
+                let is_checked = |key: &str| {
+                    let is_free_text = FREE_TEXT.contains(&key) || nearest(key, &COMMAND_LINE).is_some();
+                    !is_free_text || key == VALUE && has_literal_value(list, fields)
+                };
                 for (key, field) in fields.iter().filter(|(key, _)| is_checked(key)) {
                     if length > 0 {
                         path.push('.');
@@ -183,6 +189,18 @@ mod tests {
         json!({"command": ["sh", "-c", "echo ${RANK}"], "args": ["$A"], "env": [{"name": "A", "value": "${B}"}],
             "metadata": {"annotations": {"a": "${A}"}}, "rayStartParams": {"node-ip-address": "$MY_POD_IP"}}),
         None
+    )]
+    #[case::misspelled_command(
+        json!({"containers": [{"comand": ["sh", "-c", "torchrun --master-addr=${MASTER_ADDR}"], "ars": ["$A"], "Args": ["${B}"]}]}),
+        None
+    )]
+    #[case::image_beside_a_misspelled_command(
+        json!({"containers": [{"comand": ["${A}"], "image": "${IMAGE}"}]}),
+        Some("containers[0].image contains the shell placeholder ${IMAGE}: render the manifest with envsubst, or use --set IMAGE=VALUE")
+    )]
+    #[case::values(
+        json!({"matchExpressions": [{"values": ["${ZONE}"]}]}),
+        Some("matchExpressions[0].values[0] contains the shell placeholder ${ZONE}: render the manifest with envsubst, or use --set ZONE=VALUE")
     )]
     #[case::toleration(
         json!({"tolerations": [{"key": "a", "value": "${TAINT}"}]}),

@@ -40,13 +40,17 @@ pub(super) fn warnings(
     }
     let (kind, name) = (json::text(&document.value, "kind").unwrap_or_default(), super::name_of(document));
     let is_global = ["Namespace", CLUSTER_RUNTIME].contains(&kind);
-    let name = if is_global { name.to_owned() } else { format!("{namespace}/{name}") };
+    let subject = match name {
+        "" if is_global => kind.to_owned(),
+        name if is_global => format!("{kind} {name}"),
+        name => format!("{kind} {namespace}/{name}"),
+    };
     let mut warnings = Vec::new();
     for (path, object) in components::objects(&document.value) {
         let dot = if path.is_empty() { "" } else { "." };
         let found = problems(object, stock).into_iter().map(|(field, message, severity)| {
             let position = document.path_position(&format!("{path}{dot}{}", field.trim_start_matches('.')));
-            let message = format!("{kind} {name}: {path}{dot}{message}");
+            let message = format!("{subject}: {path}{dot}{message}");
             DocumentWarning::at(document, position, UNKNOWN_FIELDS.code(), message).with_severity(severity)
         });
         warnings.extend(found);
