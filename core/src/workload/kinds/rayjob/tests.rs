@@ -68,6 +68,15 @@ fn the_name_of_the_cluster_is_that_of_the_status(#[case] name: Value, #[case] ex
 
 #[rstest]
 #[case::job(json!({}), &["head", "gpu", "submitter"])]
+#[case::head_without_containers(json!({"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"contaners": [{"name": "ray"}]}}}}}), &["head"])]
+#[case::head_with_an_empty_list(json!({"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": []}}}}}), &["head"])]
+#[case::own_submitter_of_an_empty_head(
+    json!({
+        "rayClusterSpec": {"headGroupSpec": {"template": {"spec": {}}}},
+        "submitterPodTemplate": {"spec": {"containers": [{"name": "mine"}]}},
+    }),
+    &["head", "submitter"]
+)]
 #[case::http(json!({"submissionMode": "HTTPMode"}), &["head", "gpu"])]
 #[case::sidecar(json!({"submissionMode": "SidecarMode"}), &["head", "gpu"])]
 #[case::interactive(json!({"submissionMode": "InteractiveMode"}), &["head", "gpu"])]
