@@ -144,6 +144,25 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &job("      schedulerName: volcnao\n"), 1, &[],
     "line 8: TR006: Job default/a: no scheduler is known to be called volcnao: did you mean volcano?\n"
 )]
+#[case::scheduler_of_a_volcano_job(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "minAvailable: 1, schedulerName: volcno, tasks: [{name: a, replicas: 1, TEMPLATE}]"), 1, &[],
+    "TR006: Job default/a: no scheduler is known to be called volcno: did you mean volcano?\n"
+)]
+#[case::right_scheduler_of_a_volcano_job(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "minAvailable: 1, schedulerName: volcano, tasks: [{name: a, replicas: 1, TEMPLATE}]"), 0, &["W: 0"], ""
+)]
+#[case::namespace_of_an_app_wrapper(
+    "lint -f -", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {TEMPLATE}}").replacen("metadata: {name: a}", "metadata: {name: a, namespace: 5}", 1), 2, &[],
+    "AppWrapper: metadata.namespace is 5: expected a string; quote it"
+)]
+#[case::app_wrapper_without_a_name(
+    "lint -f -", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {TEMPLATE}}").replacen("metadata: {name: a}", "metadata: {labels: {a: b}}", 1), 2, &[],
+    "AppWrapper: metadata.name is missing"
+)]
+#[case::misspelled_components(
+    "lint -f -", &operator("AppWrapper", "workload.codeflare.dev/v1beta2", "compoents: []"), 2, &[],
+    "AppWrapper: spec.components is missing: AppWrapperSpec has no field compoents: did you mean components?"
+)]
 #[case::unit_of_memory(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,
     &["FP049 W container train: memory in requests is \"100m\": that is a fraction of a byte"], ""

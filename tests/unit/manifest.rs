@@ -115,7 +115,12 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::top_list(format!("\n- a\n---\n{POD}"), &["stdin: document 1, line 2: expected a Kubernetes object, found a list", "1@4 Pod"])]
 #[case::top_text("hello\n", &["stdin: document 1, line 1: expected a Kubernetes object, found a string"])]
 #[case::no_kind("apiVersion: v1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `kind`"])]
-#[case::misspelled_kind("apiVersion: v1\nKind: Pod\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `kind`, but `Kind`: did you mean kind?"])]
+#[case::misspelled_kind("apiVersion: v1\nKind: Pod\n", &["stdin: document 1, line 2: not a Kubernetes object: it has no `kind`, but `Kind`: did you mean kind?"])]
+#[case::kind_of_another_type("apiVersion: v1\nkind: 5\n", &["stdin: document 1, line 2: not a Kubernetes object: its `kind` is a number, not a string"])]
+#[case::misspelled_kind_in_a_list(
+    "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kid: Pod\n",
+    &["stdin: document 1, line 5: items[0]: not a Kubernetes object: it has no `kind`, but `kid`: did you mean kind?"]
+)]
 #[case::misspelled_version("apiversion: v1\nkind: Pod\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `apiVersion`, but `apiversion`: did you mean apiVersion?"])]
 #[case::version_of_another_type("apiVersion: 1\nkind: Pod\n", &["stdin: document 1, line 1: not a Kubernetes object: its `apiVersion` is a number, not a string"])]
 #[case::no_both("a: 1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `apiVersion` and no `kind`"])]

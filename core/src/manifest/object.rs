@@ -72,10 +72,11 @@ fn collect(
         object.insert("apiVersion".to_owned(), version.into());
         object.insert("kind".to_owned(), kind.into());
     }
-    if let Err(error) = validate_type(&object) {
+    if let Err((error, index)) = validate_type(&object) {
         let has_type = TYPE_FIELDS.iter().any(|field| non_empty_string(&object, field).is_some());
         let is_foreign = item.is_none() && !has_type;
-        return found.push(Err(ObjectError { message: prefix + &error, is_foreign, path: path.clone() }));
+        let path = path.iter().copied().chain(index).collect();
+        return found.push(Err(ObjectError { message: prefix + &error, is_foreign, path }));
     }
     let version = non_empty_string(&object, "apiVersion").unwrap_or_default().to_owned();
     let kind = non_empty_string(&object, "kind").unwrap_or_default().to_owned();
@@ -137,7 +138,7 @@ fn reviewed_object(mut review: Map<String, Value>, path: &[usize], item: Option<
         }
         Some(other) => return Err(format!("`request.object` of the AdmissionReview is {}", type_name(&other))),
     };
-    validate_type(&object).map_err(|error| format!("`request.object` of the AdmissionReview: {error}"))?;
+    validate_type(&object).map_err(|(error, _)| format!("`request.object` of the AdmissionReview: {error}"))?;
     let object_namespace =
         object.get("metadata").and_then(Value::as_object).and_then(|metadata| non_empty_string(metadata, "namespace"));
     let namespace =
@@ -151,12 +152,13 @@ fn index_of(object: &Map<String, Value>, field: &str) -> Option<usize> {
     object.keys().position(|key| key == field)
 }
 
-/// Validates that `object` has an `apiVersion` and a `kind`.
-fn validate_type(object: &Map<String, Value>) -> Result<(), String> {
+/// Validates that `object` has an `apiVersion` and a `kind`. An error contains the index of the entry with the problem, if there is one.
+fn validate_type(object: &Map<String, Value>) -> Result<(), (String, Option<usize>)> {
     for field in TYPE_FIELDS {
         if let Some(value) = object.get(field).filter(|value| !value.is_string() && !value.is_null()) {
             let value = type_name(value);
-            return Err(format!("not a Kubernetes object: its `{field}` is {value}, not a string"));
+            let message = format!("not a Kubernetes object: its `{field}` is {value}, not a string");
+            return Err((message, index_of(object, field)));
         }
     }
     let missing = match (non_empty_string(object, "apiVersion"), non_empty_string(object, "kind")) {
@@ -168,7 +170,8 @@ fn validate_type(object: &Map<String, Value>) -> Result<(), String> {
     let misspelled = |key: &&String| !TYPE_FIELDS.contains(&key.as_str()) && nearest(key, &TYPE_FIELDS).is_some();
     let near = object.keys().find(misspelled).and_then(|key| Some((key, nearest(key, &TYPE_FIELDS)?)));
     let hint = near.map(|(key, near)| format!(", but `{key}`: did you mean {near}?")).unwrap_or_default();
-    Err(format!("not a Kubernetes object: it has no {missing}{hint}"))
+    let index = near.and_then(|(key, _)| index_of(object, key));
+    Err((format!("not a Kubernetes object: it has no {missing}{hint}"), index))
 }
 
 /// Returns a string field that is not empty.

@@ -12,6 +12,8 @@ use crate::manifest::{Document, DocumentWarning};
 use crate::own_keys::excerpt;
 use crate::step::Step;
 
+/// Group of Volcano Jobs.
+const VOLCANO: &str = "batch.volcano.sh/";
 /// Maximum number of warnings. More only repeat the same mistake.
 const MAX_WARNINGS: usize = 20;
 
@@ -60,7 +62,11 @@ fn check_object(path: &[Step<'_>], fields: &Map<String, Value>, found: &mut Vec<
             }
         }
     }
-    let scheduler = fields.get("spec").and_then(|spec| spec.get("schedulerName")?.as_str()).filter(|_| is_pod);
+    // The pods of a Volcano Job get its scheduler.
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+    let is_volcano_job = text("kind") == "Job" && text("apiVersion").starts_with(VOLCANO);
+    let scheduler = fields.get("spec").and_then(|spec| spec.get("schedulerName")?.as_str());
+    let scheduler = scheduler.filter(|_| is_pod || is_volcano_job);
     if let Some((scheduler, near)) = scheduler.and_then(|name| Some((name, misspelled_scheduler(name)?))) {
         let field = joined(&[path, &[Step::Key("spec"), Step::Key("schedulerName")]].concat());
         let message = format!("no scheduler is known to be called {}: did you mean {near}?", excerpt(scheduler));

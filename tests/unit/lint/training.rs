@@ -967,6 +967,11 @@ fn member_job() -> String {
     ),
     Some("minAvailable is 5, but the job has 4 pods: none starts")
 )]
+#[case::one_pod(
+    kubeflow("  runPolicy: {schedulingPolicy: {minAvailable: 2}}\n", &[("Worker", 1, "args: [a]")], ""),
+    Some("minAvailable is 2, but the job has 1 pod: none starts in a gang that the operator creates")
+)]
+#[case::task_of_one_pod(tasks(2, 2).replacen("replicas: 2", "replicas: 1", 1), Some("minAvailable of task master is 2, but it has 1 pod: none starts"))]
 #[case::volcano_of_all(
     volcano(
         "minAvailable: 4",

@@ -44,14 +44,20 @@ struct Component {
 fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let metadata = root.get("metadata");
+    // The caller has taken another namespace for one that is no string.
+    metadata.get("namespace").text()?;
     let name = match metadata.get("name").text()? {
         Some(name) => name,
         // The label's value is not known before the apiserver generates the name.
-        None => metadata.get("generateName").required_text()?,
+        None => metadata.get("generateName").text()?.ok_or_else(|| metadata.get("name").missing())?,
     };
     let spec = root.get("spec");
+    let listed = spec.get("components");
+    if !listed.is_present() {
+        return Err(spec.missing_field("components", "AppWrapperSpec"));
+    }
     let mut components = Vec::new();
-    for (index, component) in spec.get("components").required_items()?.iter().enumerate() {
+    for (index, component) in listed.items()?.iter().enumerate() {
         let (component_name, roles) = component_roles(component, manifest, name)?;
         if !roles.is_empty() {
             components.push(Component { index, name: component_name, roles });
@@ -116,7 +122,9 @@ fn component_roles(
 ) -> Result<(String, Vec<RolePod>), RenderError> {
     let template = component.get("template");
     let mut object = Value::Object(template.required_object()?.clone());
-    let (api_version, kind) = (template.get("apiVersion").required_text()?, template.get("kind").required_text()?);
+    let of_type =
+        |field: &'static str| template.get(field).text()?.ok_or_else(|| template.missing_field(field, "the component"));
+    let (api_version, kind) = (of_type("apiVersion")?, of_type("kind")?);
     if kind == KIND.kind && find(api_version, kind).is_some() {
         return Err(template.get("kind").invalid("another kind: AppWrappers cannot contain AppWrappers"));
     }

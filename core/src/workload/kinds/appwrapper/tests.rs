@@ -85,6 +85,10 @@ fn a_suspended_wrapper_has_a_note() {
 }
 
 #[rstest]
+#[case::misspelled_kind(
+    json!([{"template": {"apiVersion": "v1", "kid": "Pod"}}]),
+    "spec.components[0].template.kind is missing: the component has no field kid: did you mean kind?"
+)]
 #[case::no_components(json!(null), "spec.components is missing")]
 #[case::no_template(json!([{}]), "spec.components[0].template is missing")]
 #[case::no_kind(json!([{"template": {"apiVersion": "v1"}}]), "spec.components[0].template.kind is missing")]
