@@ -233,6 +233,21 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "policies: [{action: RestartJob, events: [PodEvictd]}], tasks: [{name: w, replicas: 2, TEMPLATE}]"), 1, &[],
     "spec.policies[0].events: unknown value PodEvictd: did you mean PodEvicted?"
 )]
+#[case::volume_of_volcano(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "volumes: [{mounPath: /data, mountPath: /data, volumeClaimName: c}], tasks: [{name: w, replicas: 2, TEMPLATE}]"), 1, &[],
+    "spec.volumes[0].mounPath has no effect: VolumeSpec has no field mounPath: did you mean mountPath?"
+)]
+#[case::new_field_of_a_volume(
+    "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "volumes: [{mountPath: /data, volumeClaimName: c, generateName: a}], tasks: [{name: w, replicas: 2, TEMPLATE}]"), 0, &["W: 0"], ""
+)]
+#[case::rendezvous_of_a_kubeflow_job(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "elasticPolicy: {rdzvConf: [{key: timeout, vaue: '5'}]}, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "spec.elasticPolicy.rdzvConf[0].vaue has no effect: RDZVConf has no field vaue: did you mean value?"
+)]
+#[case::metric_of_a_kubeflow_job(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "elasticPolicy: {metrics: [{tye: Resource}]}, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "spec.elasticPolicy.metrics[0].tye has no effect: MetricSpec has no field tye: did you mean type?"
+)]
 #[case::plugin_of_volcano(
     "lint -f - --fail-on W", &operator("Job", "batch.volcano.sh/v1alpha1", "plugins: {svcs: []}, tasks: [{name: w, replicas: 2, TEMPLATE}]"), 1, &[],
     "spec.plugins.svcs has no effect: the controller's set of plugins has no field svcs: did you mean svc?"

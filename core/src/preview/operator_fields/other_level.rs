@@ -11,15 +11,19 @@ use crate::known_fields::{Found, MAX_FOUND, Problem, fields_of};
 use crate::step::Step;
 
 /// Names of so many objects that they show no level.
-const GENERIC: [&str; 13] = [
+const GENERIC: [&str; 17] = [
     "action",
     "annotations",
+    "external",
     "key",
     "labels",
     "metadata",
     "mode",
     "name",
+    "object",
     "operator",
+    "pods",
+    "resource",
     "spec",
     "status",
     "template",

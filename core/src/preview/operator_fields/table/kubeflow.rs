@@ -27,6 +27,13 @@ static RUN_POLICY: Fields = Fields {
         ("schedulingPolicy", Shape::Object(&SCHEDULING_POLICY)),
     ],
 };
+static RDZV_CONF: Fields = Fields { owner: "RDZVConf", names: &["key", "value"], nested: &[] };
+/// That of Kubernetes' autoscaling.
+static METRIC: Fields = Fields {
+    owner: "MetricSpec",
+    names: &["type", "containerResource", "external", "object", "pods", "resource"],
+    nested: &[],
+};
 static ELASTIC_POLICY: Fields = Fields {
     owner: "ElasticPolicy",
     names: &[
@@ -42,7 +49,11 @@ static ELASTIC_POLICY: Fields = Fields {
         "maxRestarts",
         "metrics",
     ],
-    nested: &[("rdzvBackend", Shape::OneOf(&["c10d", "etcd", "etcd-v2"]))],
+    nested: &[
+        ("rdzvBackend", Shape::OneOf(&["c10d", "etcd", "etcd-v2"])),
+        ("rdzvConf", Shape::List(&RDZV_CONF)),
+        ("metrics", Shape::List(&METRIC)),
+    ],
 };
 const RUN: (&str, Shape) = ("runPolicy", Shape::Object(&RUN_POLICY));
 const ELASTIC: (&str, Shape) = ("elasticPolicy", Shape::Object(&ELASTIC_POLICY));

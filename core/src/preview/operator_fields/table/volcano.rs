@@ -72,6 +72,8 @@ static TASK: Fields = Fields {
         ("topologyPolicy", Shape::OneOf(&["none", "best-effort", "restricted", "single-numa-node"])),
     ],
 };
+static VOLUME: Fields =
+    Fields { owner: "VolumeSpec", names: &["mountPath", "volumeClaimName", "volumeClaim"], nested: &[] };
 pub(super) static JOB: Fields = Fields {
     owner: "JobSpec",
     names: &[
@@ -90,6 +92,7 @@ pub(super) static JOB: Fields = Fields {
         "networkTopology",
     ],
     nested: &[
+        ("volumes", Shape::List(&VOLUME)),
         ("tasks", Shape::List(&TASK)),
         ("policies", Shape::List(&POLICY)),
         ("plugins", Shape::Object(&PLUGINS)),

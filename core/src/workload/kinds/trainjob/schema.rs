@@ -26,6 +26,8 @@ const CONTAINERS_WITH_SECURITY_CONTEXT: Schema =
     List(&Object(&[("name", Any), ("env", Any), ("volumeMounts", Any), ("securityContext", Any)]));
 const INITIALIZER_STEP: Schema = Object(&[("storageUri", Any), ("env", Any), ("secretRef", Any)]);
 
+/// `ResourceRequirements` of Kubernetes.
+const RESOURCES: Schema = Object(&[("limits", Any), ("requests", Any), ("claims", Any)]);
 const RUNTIME_REF: (&str, Schema) = ("runtimeRef", Object(&[("name", Any), ("apiGroup", Any), ("kind", Any)]));
 const INITIALIZER: (&str, Schema) =
     ("initializer", Object(&[("dataset", INITIALIZER_STEP), ("model", INITIALIZER_STEP)]));
@@ -37,7 +39,7 @@ const TRAINER: (&str, Schema) = (
         ("args", Any),
         ("env", Any),
         ("numNodes", Any),
-        ("resourcesPerNode", Any),
+        ("resourcesPerNode", RESOURCES),
         ("numProcPerNode", Any),
     ]),
 );

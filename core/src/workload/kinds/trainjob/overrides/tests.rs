@@ -127,6 +127,21 @@ fn changes_that_trainer_rejects_are_errors(#[case] spec: Value, #[case] expected
     json!({"trainer": {"numNodez": 2}}), StockRuntimes::Newest,
     &["spec.trainer.numNodez has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: did you mean numNodes?"]
 )]
+#[case::misspelled_limits(
+    json!({"trainer": {"resourcesPerNode": {"limts": {"nvidia.com/gpu": 8}, "Requests": {}}}}), StockRuntimes::Newest,
+    &[
+        "spec.trainer.resourcesPerNode.limts has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: did you mean limits?",
+        "spec.trainer.resourcesPerNode.Requests has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field: did you mean requests?",
+    ]
+)]
+#[case::quantities_outside_the_limits(
+    json!({"trainer": {"resourcesPerNode": {"nvidia.com/gpu": 8}}}), StockRuntimes::Newest,
+    &["spec.trainer.resourcesPerNode.nvidia.com/gpu has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
+)]
+#[case::known_resources(
+    json!({"trainer": {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}, "requests": {"a.com/b": 1}, "claims": []}}}), StockRuntimes::Newest,
+    &[]
+)]
 #[case::no_similar_field(
     json!({"trainer": {"color": 2}}), StockRuntimes::Newest,
     &["spec.trainer.color has no effect: TrainJob in Kubeflow Trainer v2.3 (assumed) has no such field"]
