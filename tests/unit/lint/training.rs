@@ -311,6 +311,26 @@ fn with_options(options: &str, service: &str) -> String {
         "container a: --rdzv-endpoint is llama-0.other, but the pods have the subdomain rank0, so that the name does not resolve"
     )
 )]
+#[case::pod_of_the_former_job(
+    with_options("--nnodes=2, --master-addr=gpt-0.rank0,", "clusterIP: None, selector: {job-name: gpt}"),
+    Some("container a: --master-addr is gpt-0.rank0, but no pod of the job has this name")
+)]
+#[case::index_of_no_pod(
+    with_options("--nnodes=2, --master-addr=llama-7.rank0.team.svc.cluster.local,", "clusterIP: None, selector: {app: llama}"),
+    Some("container a: --master-addr is llama-7.rank0.team.svc.cluster.local, but no pod of the job has this name")
+)]
+#[case::name_without_an_index(
+    with_options("--nnodes=2, --master-addr=llama.rank0,", "clusterIP: None, selector: {app: llama}"),
+    Some("container a: --master-addr is llama.rank0, but no pod of the job has this name")
+)]
+#[case::second_pod(with_options("--nnodes=2, --master-addr=llama-1.rank0,", "clusterIP: None, selector: {app: llama}"), None)]
+#[case::group_with_another_job(with_options("--nnodes=4, --master-addr=gpt-0.rank0,", "clusterIP: None, selector: {app: llama}"), None)]
+#[case::number_of_nodes_is_not_known(with_options("--master-addr=gpt-0.rank0,", "clusterIP: None, selector: {app: llama}"), None)]
+#[case::pod_in_another_subdomain(with_options("--nnodes=2, --master-addr=gpt-0.gpt,", "clusterIP: None, selector: {app: llama}"), None)]
+#[case::name_from_a_variable(with_options("--nnodes=2, '--master-addr=$(MASTER)-0.rank0',", "clusterIP: None, selector: {app: llama}"), None)]
+#[case::store_of_another_job(
+    with_options("--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=gpt-0.rank0:29400',", "clusterIP: None, selector: {app: llama}"), None
+)]
 #[case::forwarded(with_options("--master-addr=rank0,", "selector: {app: llama}, ports: [{port: 29500}]"), None)]
 #[case::computed_port(
     with_options("--master-addr=rank0, --master-port=$PORT,", "selector: {app: llama}, ports: [{port: 1}]"),

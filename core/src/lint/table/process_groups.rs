@@ -14,7 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
               lists, and must select the pod of rank 0; a headless one resolves to the pods that it selects, on any port. The \
               pods stay Running until the time-out of the process group. Of a PyTorchJob, the roles are compared; of all training \
               jobs, a Service in the input that MASTER_ADDR or --master-addr names. The name of one pod, such as JOB-0.SERVICE of an \
-              Indexed Job, resolves only if the subdomain of the pods is the Service.",
+              Indexed Job, resolves only if the subdomain of the pods is the Service. If all nodes of torchrun are pods of the job, \
+              --master-addr must name one of them.",
         fix: "use the same values for all roles, list MASTER_PORT in the Service or set clusterIP: None, and set subdomain to its name",
         example: Example {
             given: "",

@@ -11,7 +11,7 @@ use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
 use crate::pod::{Container, Pod, Rendezvous, is_loopback, node_range};
 
-const NODES: &str = "PET_NNODES";
+pub(super) const NODES: &str = "PET_NNODES";
 pub(super) const BACKEND: &str = "PET_RDZV_BACKEND";
 const IDENTIFIER: &str = "PET_RDZV_ID";
 pub(super) const MASTER_ADDRESS: &str = "PET_MASTER_ADDR";

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, STATIC, option};
+use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, NODES, STATIC, option};
 use super::{Agent, RolePods, WorkloadManifest};
 use crate::finding::Severity;
 use crate::lint::context::CheckContext;
@@ -38,6 +38,8 @@ struct MasterAddress<'a> {
     field: String,
     /// Setting with the port, the port and the field, if a Service in front of the pods has to forward it.
     port: Option<(Cow<'static, str>, &'a str, String)>,
+    /// Number of nodes of the group, if the host must be one of them.
+    nodes: Option<u64>,
 }
 
 impl<'a> MasterAddress<'a> {
@@ -49,7 +51,8 @@ impl<'a> MasterAddress<'a> {
         }
         if agent.settings.has_flag(&[ENDPOINT]) {
             let host = host(agent.settings.flag(ENDPOINT)?);
-            return Some(Self { name: option(ENDPOINT).into(), host, field: agent.field(ENDPOINT), port: None });
+            let (name, field) = (option(ENDPOINT).into(), agent.field(ENDPOINT));
+            return Some(Self { name, host, field, port: None, nodes: None });
         }
         let host = agent.settings.flag(MASTER_ADDRESS).filter(|_| backend == STATIC)?;
         let is_known = !agent.settings.is_computed(MASTER_PORT);
@@ -57,7 +60,8 @@ impl<'a> MasterAddress<'a> {
         let field = agent.field(MASTER_ADDRESS);
         let of_port = if agent.settings.has_flag(&[MASTER_PORT]) { agent.field(MASTER_PORT) } else { field.clone() };
         let port = is_known.then(|| (option(MASTER_PORT).into(), port, of_port));
-        Some(Self { name: option(MASTER_ADDRESS).into(), host, field, port })
+        let nodes = agent.setting(NODES).and_then(|nodes| nodes.parse().ok());
+        Some(Self { name: option(MASTER_ADDRESS).into(), host, field, port, nodes })
     }
 
     /// Returns the address in the environment of `container`.
@@ -65,7 +69,8 @@ impl<'a> MasterAddress<'a> {
         let variable = |address: &'static str, port: &'static str| {
             let field = |name| container.env_pointer(name).unwrap_or_else(|| container.pointer());
             let of_port = container.env(port).map(|number| (port.into(), number, field(port)));
-            Some(Self { name: address.into(), host: container.env(address)?, field: field(address), port: of_port })
+            let (name, host) = (address.into(), container.env(address)?);
+            Some(Self { name, host, field: field(address), port: of_port, nodes: None })
         };
         variable(ADDRESS, PORT).or_else(|| variable(MASTER_ADDRESS, MASTER_PORT))
     }
@@ -73,6 +78,9 @@ impl<'a> MasterAddress<'a> {
     /// Returns the field and the problem of an address that does not lead to rank 0.
     fn problem(&self, workload: &WorkloadManifest<'_>) -> Option<(&str, String)> {
         let of_host = |problem| (self.field.as_str(), problem);
+        if let Some(problem) = self.absent_pod(workload) {
+            return Some(of_host(problem));
+        }
         if let Some((pod, service)) = named_pod(self.host, workload) {
             return self.record_problem(pod, service, workload).map(of_host);
         }
@@ -84,6 +92,29 @@ impl<'a> MasterAddress<'a> {
             let (setting, port, field) = self.port.as_ref()?;
             Some((field.as_str(), port_problem(name, service, (&**setting, *port), workload)?))
         })
+    }
+
+    /// Returns the problem of a host in the subdomain of the pods of an Indexed Job that none of them is. The pods of the job are all nodes
+    /// of the group, the first of which the address must name.
+    fn absent_pod(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
+        let Self { name, host, nodes, .. } = self;
+        let (hostname, service) = local_name(host, workload)?;
+        // Other names contain variables.
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if !is_job(workload) || !hostname.bytes().all(is_name) {
+            return None;
+        }
+        let mut ranks = workload.ranks();
+        let (Some(role), None) = (ranks.next(), ranks.next()) else { return None };
+        let field = |name: &str| role.original.spec()?.get(name).and_then(Value::as_str);
+        let own = field("hostname").and_then(prefix_of_index)?;
+        let is_group = role.replicas.is_some() && role.replicas == *nodes;
+        if !is_group || !is_exact(role) || field("subdomain") != Some(service) {
+            return None;
+        }
+        let index = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.parse::<u64>().ok());
+        let exists = index.is_some_and(|index| Some(index) < role.replicas);
+        (!exists).then(|| format!("{name} is {host}, but no pod of the job has this name"))
     }
 
     /// Returns the problem of the name of `pod` in `service`, if the pod has no record there.
@@ -140,10 +171,7 @@ pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>
 
 /// Returns the pod of replica 0 of the role of which `host` names a pod, and the Service in the name.
 fn named_pod<'a>(host: &'a str, workload: &WorkloadManifest<'a>) -> Option<(Pod<'a>, &'a str)> {
-    let mut labels = host.trim_end_matches('.').split('.');
-    let (hostname, service) = (labels.next()?, labels.next()?);
-    let is_local = labels.next().is_none_or(|label| label == workload.namespace)
-        && labels.next().is_none_or(|label| label == "svc");
+    let (hostname, service) = local_name(host, workload)?;
     let is_numbered_like = |pod: Pod<'_>| {
         let own = pod.spec().and_then(|spec| spec.get("hostname")).and_then(Value::as_str);
         own.is_some_and(|own| prefix_of_index(own).is_some_and(|prefix| prefix_of_index(hostname) == Some(prefix)))
@@ -151,7 +179,22 @@ fn named_pod<'a>(host: &'a str, workload: &WorkloadManifest<'a>) -> Option<(Pod<
     let role = workload.roles.iter().find(|role| is_exact(role) && is_numbered_like(role.original));
     // A Service of this name in the namespace of the job.
     let is_service = service == workload.namespace;
-    role.filter(|_| is_local && !is_service).map(|role| (role.original, service))
+    role.filter(|_| !is_service).map(|role| (role.original, service))
+}
+
+/// Returns the first two parts of `host`, the name of a pod and its Service in the namespace of the job; `None` for another name.
+fn local_name<'a>(host: &'a str, workload: &WorkloadManifest<'_>) -> Option<(&'a str, &'a str)> {
+    let mut labels = host.trim_end_matches('.').split('.');
+    let (hostname, service) = (labels.next()?, labels.next()?);
+    let is_local = labels.next().is_none_or(|label| label == workload.namespace)
+        && labels.next().is_none_or(|label| label == "svc");
+    is_local.then_some((hostname, service))
+}
+
+/// Returns true if the workload is a Job of Kubernetes.
+fn is_job(workload: &WorkloadManifest<'_>) -> bool {
+    let api_version = workload.value().get("apiVersion").and_then(Value::as_str);
+    workload.kind() == "Job" && api_version.is_some_and(|version| version.starts_with("batch/"))
 }
 
 /// Returns the part of `name` before the index at its end; `None` if it has none.
