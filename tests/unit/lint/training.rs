@@ -74,6 +74,17 @@ fn kubeflow(spec: &str, roles: &[(&str, u64, &str)], pod: &str) -> String {
     )
 }
 
+/// Returns a `PyTorchJob` of three pods with fields of its spec and of its pods.
+fn kubeflow_schedulers(spec: &str, master: &str, worker: &str) -> String {
+    let template = |pod: &str| format!("template: {{spec: {{{pod} containers: [{{name: pytorch, image: i}}]}}}}");
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: llama}}\nspec:\n  {spec}\n  pytorchReplicaSpecs:\n    Master: \
+         {{replicas: 1, {}}}\n    Worker: {{replicas: 2, {}}}\n",
+        template(master),
+        template(worker)
+    )
+}
+
 /// Returns a `JobSet` with `jobs` Jobs of `pods` pods each.
 fn job_set(jobs: u64, pods: u64, spec: &str, job: &str, container: &str) -> String {
     format!(
@@ -1113,6 +1124,21 @@ fn tr012_devices_that_trainmesh_adds(#[case] text: String, #[case] expected: Opt
 #[case::no_gang(
     job(&[("Master", 1, "args: [a]"), ("Worker", 1, "args: [a]")]).replacen("spec: { containers", "spec: {schedulerName: a, containers", 1),
     None
+)]
+#[case::gang_of_an_operator(
+    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", "schedulerName: default-scheduler,"),
+    Some(
+        "the pods of the gang have the schedulers default-scheduler, volcano: each sees a part of the gang, and waits for the rest"
+    )
+)]
+#[case::one_scheduler_of_an_operator(
+    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", "schedulerName: volcano,"), None
+)]
+#[case::scheduler_that_the_operator_sets(
+    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", ""), None
+)]
+#[case::operator_without_a_gang(
+    kubeflow_schedulers("runPolicy: {schedulingPolicy: {queue: q}}", "schedulerName: volcano,", "schedulerName: default-scheduler,"), None
 )]
 fn tr013_schedulers(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR013", &text, expected);

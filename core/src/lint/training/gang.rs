@@ -200,16 +200,34 @@ pub(crate) fn unreserved_devices(context: &CheckContext<'_>, findings: &mut Find
 /// TR013: the pods of one gang have different schedulers.
 pub(crate) fn mixed_schedulers(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
-    let Some((mode, _)) = named_gang(role.original) else { return };
+    let Some((mode, _)) = named_gang(role.original) else { return mixed_in_policy(workload, role, findings) };
     let members = members(workload, role.original);
     if scheduler(role.original) != gang_scheduler(&members, mode) {
-        let names: BTreeSet<&str> = members.iter().map(|member| scheduler(member.original)).collect();
-        let message = format!(
-            "the pods of the gang have the schedulers {}: each sees a part of the gang, and waits for the rest",
-            join_names(names)
-        );
-        findings.push("/spec/schedulerName", message);
+        let names = members.iter().map(|member| scheduler(member.original)).collect();
+        report_schedulers(names, findings);
     }
+}
+
+/// Reports different schedulers in the pods of an operator of Kubeflow with the minimum of a gang. The operator sets the scheduler of its
+/// gangs only in pods without one.
+fn mixed_in_policy(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
+    if workload.scheduling_policy("minAvailable").is_none() {
+        return;
+    }
+    let members = || workload.roles.iter().filter(|member| member.replicas != Some(0));
+    let names: BTreeSet<&str> = members().filter_map(|member| own_scheduler(member.original)).collect();
+    let first = members().find_map(|member| own_scheduler(member.original));
+    if names.len() > 1 && own_scheduler(role.original).is_some_and(|own| Some(own) != first) {
+        report_schedulers(names, findings);
+    }
+}
+
+fn report_schedulers(names: BTreeSet<&str>, findings: &mut FindingSink<'_>) {
+    let message = format!(
+        "the pods of the gang have the schedulers {}: each sees a part of the gang, and waits for the rest",
+        join_names(names)
+    );
+    findings.push("/spec/schedulerName", message);
 }
 
 /// TR015: the pods of one gang have different priorities.
@@ -276,8 +294,13 @@ fn gang_scheduler<'a>(members: &[&RolePods<'a>], mode: GangMode) -> &'a str {
 }
 
 fn scheduler(pod: Pod<'_>) -> &str {
+    own_scheduler(pod).unwrap_or(DEFAULT_SCHEDULER)
+}
+
+/// Returns the `schedulerName` of `pod`, if it has one.
+fn own_scheduler(pod: Pod<'_>) -> Option<&str> {
     let name = pod.spec().and_then(|spec| spec.get("schedulerName")).and_then(Value::as_str);
-    name.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_SCHEDULER)
+    name.filter(|name| !name.is_empty())
 }
 
 /// Returns the value of the priority in the manifest; the apiserver sets that of other pods by their class.
