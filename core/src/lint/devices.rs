@@ -1,5 +1,6 @@
 //! Resource requests of containers: FP014 to FP016, FP030, FP032.
 
+use super::LintInput;
 use super::context::{CheckContext, ContainerFacts};
 use super::raw::str_at;
 use super::sink::FindingSink;
@@ -8,6 +9,7 @@ use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
+use crate::workload;
 
 /// Node directory with the IMEX channels.
 const IMEX_CHANNELS: &str = "/dev/nvidia-caps-imex-channels";
@@ -117,7 +119,10 @@ pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut Fi
 
 /// FP032: the pod requests part of a node, but the profile's transport needs the whole node.
 pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    let Some(profile) = context.input.profile.filter(|profile| needs_whole_nodes(profile)) else { return };
+    let Some(profile) = context.input.profile else { return };
+    if !needs_whole_nodes(profile) {
+        return without_adapters(context, profile, findings);
+    }
     let mut node_gpus = profile.matches.min_gpus;
     // Other accelerators are no part of the profile's nodes: the rule `fabric` skips these pods.
     let is_matched = |container: &&ContainerFacts<'_>| {
@@ -139,6 +144,29 @@ pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSin
             };
             findings.push(container.accelerators_pointer(), message);
         }
+    }
+}
+
+/// Reports a pod with peers that gets none of the adapters of the profile, which only pods that use whole nodes get. A single pod needs
+/// none.
+fn without_adapters(context: &CheckContext<'_>, profile: &Profile, findings: &mut FindingSink<'_>) {
+    let mut devices = profile.resources.iter().filter(|resource| !resource.opt_in);
+    let smallest = devices.try_fold(None, |smallest: Option<u64>, resource| {
+        let gpus = resource.full_node_gpus?;
+        Some(Some(smallest.map_or(gpus, |smallest| smallest.min(gpus))))
+    });
+    let LintInput { pod, member, replicas, .. } = *context.input;
+    let has_peers = member.is_some_and(|member| workload::has_training_peers(pod, member, replicas));
+    let mut containers = context.gpu_containers();
+    // The GPUs of several containers are those of one pod.
+    let (Some(Some(node_gpus)), Some(container), None) = (smallest, containers.next(), containers.next()) else {
+        return;
+    };
+    let is_of_profile = container.accelerator.is_none_or(|accelerator| profile.matches.is_accelerator(accelerator));
+    if has_peers && is_of_profile && container.gpus.is_less_than(node_gpus) {
+        let (name, gpus, profile_name) = (container.display_name(), container.gpus, &profile.name);
+        let message = format!("{name}: requests {gpus} of {node_gpus} GPUs, but {profile_name} needs whole nodes");
+        findings.push(container.accelerators_pointer(), message);
     }
 }
 

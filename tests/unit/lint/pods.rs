@@ -493,6 +493,17 @@ fn gpus(count: u64) -> Scenario {
     train(&format!("resources: {{limits: {{nvidia.com/gpu: {count}}}}}"))
 }
 
+/// Returns the worker of a training job with this number of GPUs.
+fn worker(gpus: u64) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
+         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '0'}}}}, spec: {{containers: [{{name: train, \
+         resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}]}}}}"
+    ))
+}
+
+const WHOLE_NODES: &str = "transport: ib\nresources: [{name: rdma/ib, mode: perPod, count: 1, fullNodeGpus: 8}]";
+
 #[rstest]
 #[case::part_of_a_node(gpus(4).profile("transport: gib\nmatch: {minGpus: 8}"), Some("container train: requests 4 of 8 GPUs, but site needs whole nodes"))]
 #[case::whole_node(gpus(8).profile("transport: gib\nmatch: {minGpus: 8}"), None)]
@@ -507,6 +518,15 @@ fn gpus(count: u64) -> Scenario {
     Some("container train: requests 4 of 8 GPUs, but site needs whole nodes")
 )]
 #[case::another_transport(gpus(4).profile("transport: ib\nmatch: {minGpus: 8}"), None)]
+#[case::adapters_of_whole_nodes(
+    worker(4).profile(WHOLE_NODES).replicas(2),
+    Some("container train: requests 4 of 8 GPUs, but site needs whole nodes")
+)]
+#[case::worker_on_whole_nodes(worker(8).profile(WHOLE_NODES).replicas(2), None)]
+#[case::only_worker(worker(4).profile(WHOLE_NODES).replicas(1), None)]
+#[case::no_training(gpus(4).profile(WHOLE_NODES).replicas(2), None)]
+#[case::adapters_of_each_pod(worker(4).profile("transport: ib\nresources: [{name: rdma/ib}]").replicas(2), None)]
+#[case::no_adapters(worker(4).profile("transport: tcp").replicas(2), None)]
 fn fp032_partial_node(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP032", scenario, expected);
 }

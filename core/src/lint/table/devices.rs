@@ -103,7 +103,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "part of a node for a transport that needs whole nodes",
         why: "Google's transports and their networks use all adapters of a node. A pod with fewer GPUs shares the \
-              node with other pods, and none of them can use the transport.",
+              node with other pods, and none of them can use the transport. Profiles such as `coreweave-ib` give adapters only to pods \
+              with all GPUs of a node: a job of smaller pods runs over TCP. Pods of a training job without peers need none.",
         fix: "request all GPUs of the node, or select another profile",
         example: Example {
             given: "the pod's profile needs whole nodes of 8 GPUs, such as `gke-rdma-gib-a3u`",
