@@ -2,6 +2,7 @@
 
 mod api_types;
 mod causes;
+mod claim_quantities;
 mod cluster_state;
 mod components;
 mod decide;

@@ -163,6 +163,10 @@ fn train_job(changes: &str) -> String {
     "lint -f -", &operator("AppWrapper", "workload.codeflare.dev/v1beta2", "compoents: []"), 2, &[],
     "AppWrapper: spec.components is missing: AppWrapperSpec has no field compoents: did you mean components?"
 )]
+#[case::amount_of_a_claim(
+    "lint -f -", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {resources: {requests: {storage: 1TB}}}\n", 1, &[],
+    "line 4: FP049 E: PersistentVolumeClaim default/a: spec.resources.requests.storage: the apiserver rejects \"1TB\": expected a quantity such as 8 or 4Gi"
+)]
 #[case::unit_of_memory(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,
     &["FP049 W container train: memory in requests is \"100m\": that is a fraction of a byte"], ""

@@ -9,7 +9,7 @@ use crate::step::Step;
 
 /// Expected value in place of a negative quantity: the apiserver rejects it in resources and sizes (kubernetes/kubernetes,
 /// `pkg/apis/core/validation`, `ValidateResourceQuantityValue`, `validateEmptyDirVolumeSource`).
-const NOT_NEGATIVE: &str = "a quantity of 0 or more";
+pub(super) const NOT_NEGATIVE: &str = "a quantity of 0 or more";
 /// Lists of containers in the spec of a pod.
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 

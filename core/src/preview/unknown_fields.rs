@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::{v1, v1beta1, v1beta2};
 use serde_json::Value;
 
 use super::operator_fields::{POD_SPEC, misspelled};
-use super::{components, metadata_values, object_fields};
+use super::{claim_quantities, components, metadata_values, object_fields};
 use crate::config::LintSettings;
 use crate::finding::Severity;
 use crate::json;
@@ -70,7 +70,9 @@ fn problems(object: &Value, stock: StockRuntimes) -> Vec<PathProblem> {
         }
         None => describe(&misspelled(api_version, kind, object)),
     };
-    if search.is_none() {
+    if search.is_some() {
+        messages.extend(with_severity(claim_quantities::messages(kind, object), Severity::Error));
+    } else {
         messages.extend(describe(&object_fields::unknown(api_version, kind, object)));
     }
     if search.is_some() || kind != "Pod" && workload::find(api_version, kind).is_some() {
