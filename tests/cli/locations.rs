@@ -325,7 +325,7 @@ fn variables_of_the_process_group_have_the_line_of_their_entry() {
 )]
 #[case::case_of_the_kind(
     "apiVersion: kubeflow.org/v1\nkind: PytorchJob\nmetadata: {name: a}\n",
-    "use kubeflow.org/v1 PyTorchJob",
+    "kubeflow.org/v1 PytorchJob does not exist: did you mean PyTorchJob?",
     "kind: PytorchJob"
 )]
 #[case::group(

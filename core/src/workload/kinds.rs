@@ -70,13 +70,18 @@ pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
 }
 
 /// Returns the kind of the same name in the same API group, regardless of case and version. If there are several,
-/// returns the one with the most similar version.
+/// returns the one with the most similar version: `v2beta1` for `v1beta1`.
 #[must_use]
 pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let similarity = |known: &&WorkloadKind| {
         let common = |other: &&str| version.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-        known.versions.iter().map(common).max()
+        // Of `v1` and `v2`, neither is a misspelled other.
+        let is_typo = |other: &&str| {
+            let different = version.bytes().zip(other.bytes()).filter(|(a, b)| a != b).count();
+            other.len() > "v1".len() && version.len() == other.len() && different == 1
+        };
+        known.versions.iter().map(|other| (is_typo(other), common(other))).max()
     };
     let same_name = |known: &&WorkloadKind| known.kind.eq_ignore_ascii_case(kind) && known.group == group;
     KINDS.iter().copied().filter(same_name).max_by_key(similarity)

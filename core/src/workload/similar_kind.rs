@@ -47,8 +47,12 @@ pub(crate) fn misnamed(api_version: &str, kind: &str) -> Option<RenderError> {
     let found = format!("{api_version} {kind}");
     let version_path = || API_VERSION.to_owned();
     if let Some(known) = find_other_version(api_version, kind) {
-        let path = if kind == known.kind { version_path() } else { "kind".to_owned() };
-        return Some(RenderError::Version { path, found, supported: known.name() });
+        if kind == known.kind {
+            return Some(RenderError::Version { path: version_path(), found, supported: known.name() });
+        }
+        let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let near = if known.versions.contains(&version) { known.kind.to_owned() } else { known.name() };
+        return Some(RenderError::Kind { path: "kind".to_owned(), found, near });
     }
     if let Some(near) = nearest_kind(api_version, kind) {
         return Some(RenderError::Kind { path: "kind".to_owned(), found, near: near.to_owned() });
@@ -193,6 +197,12 @@ mod tests {
     }
 
     #[rstest]
+    #[case::case_of_the_kind("kubeflow.org/v1 PytorchJob", "does not exist: did you mean PyTorchJob?")]
+    #[case::case_of_a_core_kind("v1 pod", "does not exist: did you mean Pod?")]
+    #[case::case_and_version("kubeflow.org/v2 pytorchjob", "does not exist: did you mean kubeflow.org/v1 PyTorchJob?")]
+    #[case::version_alone("kubeflow.org/v2 PyTorchJob", "is not supported: use kubeflow.org/v1 PyTorchJob")]
+    #[case::number_of_a_version("kubeflow.org/v1beta1 MPIJob", "is not supported: use kubeflow.org/v2beta1 MPIJob")]
+    #[case::start_of_a_version("kubeflow.org/v2 MPIJob", "is not supported: use kubeflow.org/v2beta1 MPIJob")]
     #[case::version_of_a_runtime(
         "trainer.kubeflow.org/v1 ClusterTrainingRuntime",
         "is not supported: use trainer.kubeflow.org/v1alpha1 ClusterTrainingRuntime"

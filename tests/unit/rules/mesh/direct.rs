@@ -263,7 +263,7 @@ fn an_invalid_pod_gets_no_notes_of_applied_rules() {
 
 #[test]
 fn without_ranges_the_mode_is_refused() {
-    let warning = "mesh.traffic not applied: mesh.podCIDRs is empty: set it in the configuration; trainmesh doctor may suggest it";
+    let warning = "mesh.traffic not applied: mesh.podCIDRs is not configured: set it in the configuration; trainmesh doctor may suggest it";
     check_direct(
         &with_ranges(&[], &["192.0.2.0/24"]),
         &rank(json!({})),

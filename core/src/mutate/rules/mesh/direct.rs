@@ -96,7 +96,7 @@ fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Pl
         return Err(Refusal {
             reason: Reason::PodCidrsMissing,
             detail: fix.to_owned(),
-            warning: format!("mesh.podCIDRs is empty: {fix}"),
+            warning: format!("mesh.podCIDRs is not configured: {fix}"),
             field: None,
         });
     }
