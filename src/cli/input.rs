@@ -118,10 +118,26 @@ impl InputArguments {
         [generic, assumed, overridden].into_iter().flatten().collect()
     }
 
+    /// Returns a note about each label of a `--namespace-labels` that a later one replaces.
+    fn replaced_labels(&self) -> Vec<String> {
+        let maps = self.namespace_labels.as_deref().unwrap_or_default();
+        let mut last: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut notes = Vec::new();
+        for (key, value) in maps.iter().flatten() {
+            if let Some(replaced) = last.insert(key, value).filter(|replaced| replaced != value) {
+                notes.push(format!("--namespace-labels {key}={value} replaces {key}={replaced}: the last one counts"));
+            }
+        }
+        notes
+    }
+
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports
     /// errors. Prints a note if `--set` names a variable that no document contains. It may be misspelled, or one of a list for
     /// many manifests.
     pub(super) fn read_context(&self, inputs: &Inputs) -> anyhow::Result<ManifestContext> {
+        for note in self.replaced_labels() {
+            print_note(&mut stderr(ColorChoice::Auto), format_args!("{note}"));
+        }
         let labels = self.namespace_labels.as_ref().map(|maps| maps.iter().flatten());
         let labels = labels.map(|entries| entries.map(|(key, value)| (key.clone(), value.clone())).collect());
         let mut context = ManifestContext::new(labels);
@@ -213,15 +229,16 @@ pub(super) fn parse_namespace(text: &str) -> Result<String, String> {
     if is_valid { Ok(text.to_owned()) } else { Err("not a valid name of a namespace".to_owned()) }
 }
 
-/// Parses labels, separated by commas.
+/// Parses labels, separated by commas. A key has one value.
 pub(super) fn parse_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    entries
-        .map(|entry| match entry.split_once('=') {
-            Some((key, value)) if labels::is_key(key) && labels::is_value(value) => {
-                Ok((key.to_owned(), value.to_owned()))
-            }
-            _ => Err(format!("{entry:?} is not a valid label KEY=VALUE")),
-        })
-        .collect()
+    let mut parsed: BTreeMap<String, String> = BTreeMap::new();
+    for entry in entries {
+        let label = entry.split_once('=').filter(|(key, value)| labels::is_key(key) && labels::is_value(value));
+        let Some((key, value)) = label else { return Err(format!("{entry:?} is not a valid label KEY=VALUE")) };
+        if let Some(other) = parsed.insert(key.to_owned(), value.to_owned()).filter(|other| other != value) {
+            return Err(format!("{key} has the values {other:?} and {value:?}: remove one"));
+        }
+    }
+    Ok(parsed)
 }

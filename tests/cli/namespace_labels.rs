@@ -84,6 +84,21 @@ fn the_origin_of_labels_is_shown(#[case] arguments: &[&str], #[case] expected: &
 }
 
 #[rstest]
+#[case::two_values(&["a=b,a=c"], 2, "a has the values \"b\" and \"c\": remove one")]
+#[case::one_value(&["a=b,a=b"], 0, "")]
+#[case::two_flags(&["a=b", "a=c"], 0, "note: --namespace-labels a=c replaces a=b: the last one counts\n")]
+#[case::two_keys(&["a=b", "c=b"], 0, "")]
+fn one_label_with_two_values_is_reported(#[case] flags: &[&str], #[case] code: i32, #[case] expected: &str) {
+    let flags: Vec<&str> = flags.iter().flat_map(|labels| ["--namespace-labels", *labels]).collect();
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[&[command, "-f", "-"][..], &flags].concat(), POD);
+        assert_eq!(run.code, Some(code), "{run:#?}");
+        assert!(run.stderr.contains(expected), "{run:#?}");
+        assert_eq!(run.stderr.contains("replaces") || code == 2, !expected.is_empty(), "{run:#?}");
+    }
+}
+
+#[rstest]
 #[case::of_the_document("a=b", true)]
 #[case::of_the_flag("trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tcp", false)]
 fn an_opt_in_from_elsewhere_counts(#[case] labels: &str, #[case] is_reported: bool) {
