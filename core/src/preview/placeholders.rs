@@ -1,11 +1,11 @@
-//! Shell placeholders that are left in fields where the API expects a number or a name.
+//! Shell placeholders, and expressions of Helm, that are left in fields where the API expects a number or a name.
 //!
 //! Such a manifest is a template of a script, which passes it through envsubst. Text that a shell or a program of the pod
 //! reads may contain placeholders of its own, so it is not considered.
 
 use std::fmt::Write as _;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use serde_json::{Map, Value};
 
 use crate::fabric::nccl;
@@ -38,6 +38,13 @@ const COMMAND_LINE: [&str; 2] = ["args", "command"];
 /// Field with the value of an environment variable, and that of a toleration.
 const VALUE: &str = "value";
 
+/// Start of an expression in a template.
+const EXPRESSION: &str = "{{";
+/// Objects of Helm. Other programs have expressions of their own, such as `{{workflow.name}}` of Argo.
+const HELM_OBJECTS: [&str; 3] = [".Values.", ".Release.", ".Chart."];
+/// Value that is expected instead of an expression of Helm.
+const RENDERED: &str = "the value that Helm renders: run helm template first";
+
 /// Fields that contain a name, in which `$NAME` can also be a part.
 const NAMES: [&str; 4] = ["generateName", "image", "name", "namespace"];
 
@@ -50,17 +57,22 @@ struct Found<'manifest> {
     names: Vec<&'manifest str>,
     /// Path of the first one with a default, and its text.
     with_default: Option<(String, &'manifest str)>,
+    /// Path of the first expression of Helm, and its value.
+    expression: Option<(String, &'manifest Value)>,
 }
 
-/// Fails if one of `fields`, each with its path in the manifest, contains placeholders where a number or a name is
+/// Fails if one of `fields`, each with its path in the manifest, contains placeholders or expressions of Helm where a number or a name is
 /// expected.
 pub(super) fn reject<'manifest>(
     fields: impl IntoIterator<Item = (String, &'manifest Value)>,
 ) -> Result<(), RenderError> {
     let mut found = Found::default();
-    // Most manifests contain no dollar; the search for placeholders takes far longer than that for dollars.
-    for (mut path, field) in fields.into_iter().filter(|(_, field)| contains_dollar(field)) {
+    // Most manifests contain neither; the search for placeholders takes far longer than that for dollars.
+    for (mut path, field) in fields.into_iter().filter(|(_, field)| may_contain_placeholder(field)) {
         found.collect(field, "", &mut path);
+    }
+    if let Some((path, value)) = found.expression {
+        return Err(RenderError::invalid(&path, Some(value), RENDERED));
     }
     match (found.first, found.with_default) {
         (None, None) => Ok(()),
@@ -73,12 +85,12 @@ pub(super) fn reject<'manifest>(
     }
 }
 
-fn contains_dollar(value: &Value) -> bool {
+fn may_contain_placeholder(value: &Value) -> bool {
     match value {
-        Value::String(text) => memchr(b'$', text.as_bytes()).is_some(),
-        Value::Array(items) => items.iter().any(contains_dollar),
+        Value::String(text) => memchr2(b'$', b'{', text.as_bytes()).is_some(),
+        Value::Array(items) => items.iter().any(may_contain_placeholder),
         Value::Object(fields) => {
-            fields.iter().any(|(key, field)| memchr(b'$', key.as_bytes()).is_some() || contains_dollar(field))
+            fields.iter().any(|(key, field)| memchr(b'$', key.as_bytes()).is_some() || may_contain_placeholder(field))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
@@ -89,7 +101,12 @@ impl<'manifest> Found<'manifest> {
     fn collect(&mut self, value: &'manifest Value, list: &str, path: &mut String) {
         let length = path.len();
         match value {
-            Value::String(text) => self.add(text, NAMES.contains(&list), path),
+            Value::String(text) => {
+                if self.expression.is_none() && is_of_helm(text) {
+                    self.expression = Some((path.clone(), value));
+                }
+                self.add(text, NAMES.contains(&list), path);
+            }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     // Writing to a string cannot fail.
@@ -134,6 +151,12 @@ impl<'manifest> Found<'manifest> {
             }
         }
     }
+}
+
+/// Returns true if `text` contains an expression of Helm.
+fn is_of_helm(text: &str) -> bool {
+    let inner = text.split_once(EXPRESSION).and_then(|(_, rest)| rest.split_once("}}"));
+    inner.is_some_and(|(inner, _)| HELM_OBJECTS.iter().any(|object| inner.contains(object)))
 }
 
 /// Returns true if no shell reads the value of `item`, an item of `list`: a toleration, or a variable that NCCL reads. Kubernetes
@@ -190,6 +213,17 @@ mod tests {
             "metadata": {"annotations": {"a": "${A}"}}, "rayStartParams": {"node-ip-address": "$MY_POD_IP"}}),
         None
     )]
+    #[case::quoted_expression_of_helm(
+        json!({"metadata": {"name": "{{ .Values.name }}"}, "image": "$IMAGE"}),
+        Some("metadata.name is \"{{ .Values.name }}\": expected the value that Helm renders: run helm template first")
+    )]
+    #[case::part_of_an_image(
+        json!({"containers": [{"image": "r/{{ .Chart.Name }}:1"}]}),
+        Some("containers[0].image is \"r/{{ .Chart.Name }}:1\": expected the value that Helm renders: run helm template first")
+    )]
+    #[case::expression_in_a_script(json!({"args": ["echo {{ .Values.a }}"], "data": {"a": "{{ .Release.Name }}"}}), None)]
+    #[case::expression_of_argo(json!({"metadata": {"name": "{{workflow.name}}"}, "image": "{{inputs.parameters.a}}"}), None)]
+    #[case::unfinished_expression(json!({"image": "{{ .Values.a"}), None)]
     #[case::misspelled_command(
         json!({"containers": [{"comand": ["sh", "-c", "torchrun --master-addr=${MASTER_ADDR}"], "ars": ["$A"], "Args": ["${B}"]}]}),
         None
