@@ -56,7 +56,7 @@ mod workload_manifest;
 use std::collections::BTreeMap;
 
 pub use admission::{is_of_findings, warning_line, warnings};
-pub(crate) use fields::message as unknown_field_message;
+pub(crate) use fields::{is_copied, message as unknown_field_message};
 pub use input::LintInput;
 pub use job_context::{JobContext, KueueQueue};
 pub use mutual_role::PatchedRole;

@@ -167,6 +167,15 @@ fn train_job(changes: &str) -> String {
     "lint -f -", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {resources: {requests: {storage: 1TB}}}\n", 1, &[],
     "line 4: FP049 E: PersistentVolumeClaim default/a: spec.resources.requests.storage: the apiserver rejects \"1TB\": expected a quantity such as 8 or 4Gi"
 )]
+#[case::copied_field_of_a_ray_worker(
+    "lint -f - --fail-on W",
+    &operator(
+        "RayCluster", "ray.io/v1",
+        "headGroupSpec: {TEMPLATE}, workerGroupSpecs: [{groupName: gpu, replicas: 1, template: {spec: {containers: [{name: a, image: i, \
+         volumeMounts: [{name: d, mountPath: /d, mounPath: /d}]}], volumes: [{name: d, emptyDir: {}}]}}}]"
+    ),
+    1, &["FP049 W VolumeMount has no field mounPath: did you mean mountPath?", "W: 1,"], ""
+)]
 #[case::unit_of_memory(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,
     &["FP049 W container train: memory in requests is \"100m\": that is a fraction of a byte"], ""

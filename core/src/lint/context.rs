@@ -19,7 +19,7 @@ use crate::workload;
 const MAX_CONTAINERS: usize = 256;
 /// Init container that KubeRay generates with the environment of the Ray container, in which nothing uses a GPU
 /// (ray-project/kuberay, `ray-operator/controllers/ray/common/pod.go`).
-const KUBERAY_INIT: &str = "wait-gcs-ready";
+pub(super) const KUBERAY_INIT: &str = "wait-gcs-ready";
 
 /// The input, with the resources and settings of its containers.
 pub(super) struct CheckContext<'a> {

@@ -7,7 +7,7 @@ use json_patch::jsonptr::PointerBuf;
 use k8s_openapi::api::core::v1::Pod as ApiPod;
 use serde_json::Value;
 
-use super::context::CheckContext;
+use super::context::{CheckContext, KUBERAY_INIT};
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::hint::{nearest, one_of};
@@ -17,6 +17,9 @@ use crate::step::Step;
 
 /// Types and fields whose values the apiserver accepts: the pod is created, and never starts.
 const CHECKED_ON_NODES: [(&str, &str); 1] = [("EmptyDirVolumeSource", "medium")];
+
+/// Start of the JSON pointers of fields of init containers.
+const INIT_CONTAINERS: &str = "/spec/initContainers/";
 
 /// Minimum length in bytes of the part of a value that suggests the whole: of shorter ones, another value is as likely.
 const MIN_COMPLETED: usize = 3;
@@ -40,6 +43,9 @@ pub(super) fn report_invalid(fields: &[(String, Severity, String)], findings: &m
 pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     for (path, problem) in known_fields::unknown_fields::<ApiPod>(pod.raw()) {
         let field = PointerBuf::from_tokens(path.iter().map(Step::token)).to_string();
+        if is_copied(pod.raw(), &field) {
+            continue;
+        }
         let severity = if problem.is_field() { Severity::Warning } else { Severity::Error };
         findings.push_as(severity, field, message(&problem));
     }
@@ -54,6 +60,13 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     if spec.is_none_or(|spec| spec.is_object() && is_empty(spec)) {
         findings.push_as(Severity::Error, "/spec/containers", "the apiserver rejects a pod without containers");
     }
+}
+
+/// Returns true if `pointer` is a field of the init container of KubeRay in `pod`, whose fields are those of the Ray container.
+pub(crate) fn is_copied(pod: &Value, pointer: &str) -> bool {
+    let index = pointer.strip_prefix(INIT_CONTAINERS).and_then(|rest| rest.split('/').next());
+    let name = index.and_then(|index| pod.pointer(&format!("{INIT_CONTAINERS}{index}/name")));
+    name.and_then(Value::as_str) == Some(KUBERAY_INIT)
 }
 
 /// Returns the message about a problem.

@@ -32,7 +32,12 @@ pub(super) fn invalid_quantities(pod: &Value) -> Vec<InvalidField> {
     for (index, volume) in volumes.enumerate() {
         let fields = [Step::Key("volumes"), Step::Index(index), Step::Key("emptyDir"), Step::Key("sizeLimit")];
         let limit = volume.get("emptyDir").and_then(|volume| volume.get("sizeLimit"));
-        if let Some(limit) = limit {
+        // KubeRay copies the memory of the container to the volume that it adds.
+        let is_copied = |limit: &&Value| {
+            let text = limit.to_string();
+            found.iter().any(|known: &InvalidField| known.found == text && known.path.ends_with(".memory"))
+        };
+        if let Some(limit) = limit.filter(|limit| !is_copied(limit)) {
             check(limit, &[&root[..], &fields].concat(), &mut found);
         }
     }
@@ -94,6 +99,16 @@ mod tests {
     #[case::size_of_a_volume(
         json!({"volumes": [{"name": "a"}, {"emptyDir": {"medium": "Memory", "sizeLimit": "64GB"}}]}),
         &[".spec.volumes[1].emptyDir.sizeLimit is \"64GB\": expected a quantity such as 8 or 4Gi"]
+    )]
+    #[case::size_of_the_memory_of_a_container(
+        json!({
+            "containers": [{"resources": {"limits": {"memory": "8gi"}}}],
+            "volumes": [{"emptyDir": {"sizeLimit": "8gi"}}, {"emptyDir": {"sizeLimit": "9gi"}}],
+        }),
+        &[
+            ".spec.containers[0].resources.limits.memory is \"8gi\": expected a quantity such as 8 or 4Gi",
+            ".spec.volumes[1].emptyDir.sizeLimit is \"9gi\": expected a quantity such as 8 or 4Gi",
+        ]
     )]
     #[case::other_types(json!({"containers": [{"resources": {"limits": {"cpu": null, "memory": []}}}, 5], "volumes": {}}), &[])]
     fn quantities_that_the_apiserver_rejects_are_named(#[case] spec: Value, #[case] expected: &[&str]) {

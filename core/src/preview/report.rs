@@ -125,6 +125,11 @@ impl PodReport {
         let may_be_invalid = outcome.patch.is_empty() || has_null_quantity(&role.pod);
         let mut invalid = if may_be_invalid { invalid_fields(&role.pod) } else { Vec::new() };
         invalid.extend(invalid_quantities(&role.pod));
+        // The list is limited: the fields that the others repeat may be the only ones in it.
+        let is_copied = |field: &InvalidField| lint::is_copied(&role.pod, &field.pointer);
+        if !invalid.iter().all(is_copied) {
+            invalid.retain(|field| !is_copied(field));
+        }
         let runtime = role.runtime.as_deref();
         PodOrigin { document, runtime, role: &role.name, pod: &role.pod }.locate_fields(&mut invalid);
         let mut findings = outcome.findings;
