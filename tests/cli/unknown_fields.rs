@@ -416,7 +416,7 @@ fn train_job(changes: &str) -> String {
     "lint -f -", &train_job("initializer: {dataset: {secretRef: {name: 5}}}").replace("torch-distributed", "torchtune-llama3.2-1b"), 2, &[],
     "spec.initializer.dataset.secretRef.name is 5: expected a string; quote it"
 )]
-#[case::list_without_items("lint -f -", "apiVersion: v1\nkind: List\nitem: []\n", 2, &[], "`items` of the List is missing")]
+#[case::list_without_items("lint -f -", "apiVersion: v1\nkind: List\nitem: []\n", 2, &[], "line 3: `items` of the List is missing, but it has `item`: did you mean items?")]
 #[case::container_of_a_component(
     "lint -f -",
     "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: a}\nspec:\n  components:\n  - template:\n      \

@@ -101,6 +101,8 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::empty_list("apiVersion: v1\nkind: List\nitems: []\n", &[])]
 #[case::null_list("apiVersion: v1\nkind: PodList\nitems:\n", &[])]
 #[case::bad_list("apiVersion: v1\nkind: List\nitems: {}\n", &["stdin: document 1, line 3: `items` of the List is a mapping"])]
+#[case::misspelled_items("apiVersion: v1\nkind: List\nitms: []\n", &["stdin: document 1, line 3: `items` of the List is missing, but it has `itms`: did you mean items?"])]
+#[case::missing_items("apiVersion: v1\nkind: List\nmetadata: {}\n", &["stdin: document 1, line 1: `items` of the List is missing"])]
 #[case::list_by_name_only("apiVersion: x/v1\nkind: AllowList\nspec: {}\n", &["0@1 AllowList"])]
 #[case::review("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest: {namespace: team, object: {apiVersion: v1, kind: Pod}}",
     &["0@3 Pod in team"])]

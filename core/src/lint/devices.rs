@@ -150,18 +150,14 @@ pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSin
 /// Reports a pod with peers that gets none of the adapters of the profile, which only pods that use whole nodes get. A single pod needs
 /// none.
 fn without_adapters(context: &CheckContext<'_>, profile: &Profile, findings: &mut FindingSink<'_>) {
-    let mut devices = profile.resources.iter().filter(|resource| !resource.opt_in);
-    let smallest = devices.try_fold(None, |smallest: Option<u64>, resource| {
-        let gpus = resource.full_node_gpus?;
-        Some(Some(smallest.map_or(gpus, |smallest| smallest.min(gpus))))
-    });
+    // The rule skips the whole profile.
+    let devices = profile.resources.iter().filter(|resource| !resource.opt_in);
+    let node_gpus = devices.filter_map(|resource| resource.full_node_gpus).max();
     let LintInput { pod, member, replicas, .. } = *context.input;
     let has_peers = member.is_some_and(|member| workload::has_training_peers(pod, member, replicas));
     let mut containers = context.gpu_containers();
     // The GPUs of several containers are those of one pod.
-    let (Some(Some(node_gpus)), Some(container), None) = (smallest, containers.next(), containers.next()) else {
-        return;
-    };
+    let (Some(node_gpus), Some(container), None) = (node_gpus, containers.next(), containers.next()) else { return };
     let is_of_profile = container.accelerator.is_none_or(|accelerator| profile.matches.is_accelerator(accelerator));
     if has_peers && is_of_profile && container.gpus.is_less_than(node_gpus) {
         let (name, gpus, profile_name) = (container.display_name(), container.gpus, &profile.name);

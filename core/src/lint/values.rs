@@ -228,9 +228,10 @@ pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSi
             };
             // NCCL takes everything that starts with a digit for a number.
             let (severity, problem) = if value.starts_with(|first: char| first.is_ascii_digit()) {
-                (Severity::Info, "is a legacy number")
+                (Severity::Info, "is a legacy number".to_owned())
             } else {
-                (Severity::Warning, "is unknown: NCCL ignores it")
+                let near = nearest(value, ValueKind::LEVELS).map(|near| format!(": did you mean {near}?"));
+                (Severity::Warning, format!("is unknown: NCCL ignores it{}", near.unwrap_or_default()))
             };
             let message = format!("{}: {name}={value} {problem}", container.display_name());
             findings.push_as(severity, container.settings.field(name), message);

@@ -103,8 +103,12 @@ fn collect(
             }
         }
     } else if kind == "List" && version == "v1" {
-        let message = format!("{prefix}`items` of the List is missing");
-        found.push(Err(ObjectError { message, is_foreign: false, path: path.clone() }));
+        let near = object.keys().position(|key| key != "kind" && nearest(key, &["items"]).is_some());
+        let hint = near.and_then(|index| object.keys().nth(index));
+        let hint = hint.map(|key| format!(", but it has `{key}`: did you mean items?")).unwrap_or_default();
+        let message = format!("{prefix}`items` of the List is missing{hint}");
+        let path = path.iter().copied().chain(near).collect();
+        found.push(Err(ObjectError { message, is_foreign: false, path }));
     } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
         let reviewed = reviewed_object(object, path, item);
         found.push(reviewed.map_err(|error| ObjectError {

@@ -200,7 +200,9 @@ fn fp010_gid_index(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
 }
 
 #[rstest]
-#[case::lower_case(env(&[("NCCL_NET_GDR_LEVEL", "sys")]), Some("container train: NCCL_NET_GDR_LEVEL=sys is unknown: NCCL ignores it"))]
+#[case::lower_case(env(&[("NCCL_NET_GDR_LEVEL", "sys")]), Some("container train: NCCL_NET_GDR_LEVEL=sys is unknown: NCCL ignores it: did you mean SYS?"))]
+#[case::misspelled_level(env(&[("NCCL_NET_GDR_LEVEL", "PBH")]), Some("container train: NCCL_NET_GDR_LEVEL=PBH is unknown: NCCL ignores it: did you mean PHB?"))]
+#[case::other_word(env(&[("NCCL_P2P_LEVEL", "NVSWITCH")]), Some("container train: NCCL_P2P_LEVEL=NVSWITCH is unknown: NCCL ignores it"))]
 #[case::legacy_number(env(&[("NCCL_P2P_LEVEL", "2")]), Some("container train: NCCL_P2P_LEVEL=2 is a legacy number"))]
 #[case::known(env(&[("NCCL_NET_GDR_LEVEL", "PHB"), ("NCCL_P2P_LEVEL", "NVL")]), None)]
 #[case::undocumented(env(&[("NCCL_NET_GDR_LEVEL", "P2C"), ("NCCL_P2P_LEVEL", "NVB")]), None)]
