@@ -176,6 +176,25 @@ fn train_job(changes: &str) -> String {
     ),
     1, &["FP049 W VolumeMount has no field mounPath: did you mean mountPath?", "W: 1,"], ""
 )]
+#[case::restart_policy_that_a_job_set_overwrites(
+    "lint -f -",
+    &operator(
+        "JobSet", "jobset.x-k8s.io/v1alpha2",
+        "replicatedJobs: [{name: a, template: {spec: {template: {spec: {restartPolicy: 5, containers: [{name: a, image: i}]}}}}}]"
+    ),
+    1, &["FP049 E the apiserver rejects the pod: .spec.restartPolicy is 5: expected a string; quote it"], ""
+)]
+#[case::restart_policy_that_an_operator_overwrites(
+    "lint -f -",
+    &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {template: {spec: {restartPolicy: 7, containers: [{name: pytorch, image: i}]}}}}"),
+    1, &["FP049 E the apiserver rejects the pod: .spec.restartPolicy is 7: expected a string; quote it"], ""
+)]
+#[case::toleration_of_a_daemon_set(
+    "lint -f -",
+    "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: a}\nspec:\n  selector: {}\n  template:\n    spec:\n      tolerations:\n      \
+     - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: abc}\n      containers: [{name: a, image: i}]\n",
+    1, &["is \"abc\": expected an integer"], ""
+)]
 #[case::unit_of_memory(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,
     &["FP049 W container train: memory in requests is \"100m\": that is a fraction of a byte"], ""

@@ -55,7 +55,8 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     Ok(vec![draft.into_role(SOLE_ROLE, 1)])
 }
 
-/// Adds a toleration, or replaces an existing one that differs only in `tolerationSeconds`.
+/// Adds a toleration, or replaces an existing one that differs only in `tolerationSeconds`. Keeps one with other fields, or a value that the
+/// apiserver rejects.
 fn tolerate(spec: &mut Map<String, Value>, (key, effect): (&str, &str)) {
     let Some(list) = list_mut(spec, "tolerations") else { return };
     let toleration = json!({"key": key, "operator": "Exists", "effect": effect});
@@ -63,9 +64,20 @@ fn tolerate(spec: &mut Map<String, Value>, (key, effect): (&str, &str)) {
         ["key", "operator", "effect", "value"].into_iter().all(|field| text(known, field) == text(&toleration, field))
     };
     match list.iter().position(same) {
-        Some(index) => list[index] = toleration,
+        Some(index) if is_valid(&list[index]) => list[index] = toleration,
+        Some(_) => {}
         None => list.push(toleration),
     }
+}
+
+/// Returns true if the fields of a toleration exist, and its duration is a number.
+fn is_valid(toleration: &Value) -> bool {
+    let mut fields = toleration.as_object().into_iter().flatten();
+    fields.all(|(field, value)| match field.as_str() {
+        "key" | "operator" | "effect" | "value" => value.is_string() || value.is_null(),
+        "tolerationSeconds" => value.is_i64() || value.is_null(),
+        _ => false,
+    })
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {

@@ -3,6 +3,8 @@
 //!
 //! Follows `GetPodFromTemplate` of Kubernetes 1.36.
 
+use std::mem;
+
 use serde_json::{Map, Value, json};
 
 use super::{Field, Owner, ZERO_SUFFIX, text};
@@ -77,9 +79,13 @@ impl Draft {
         self.annotate(key, value);
     }
 
-    /// Sets a field of the spec.
+    /// Sets a field of the spec. Keeps a value of another type, with which the apiserver rejects the template: the operator never reads it.
     pub(in crate::workload) fn set(&mut self, field: &str, value: impl Into<Value>) {
-        self.spec.insert(field.to_owned(), value.into());
+        let value = value.into();
+        let known = self.spec.get(field).filter(|known| !known.is_null());
+        if known.is_none_or(|known| mem::discriminant(known) == mem::discriminant(&value)) {
+            self.spec.insert(field.to_owned(), value);
+        }
     }
 
     /// Sets a string field of the spec if it is absent or empty, which operators do not distinguish.
@@ -160,6 +166,22 @@ mod tests {
 
     use super::*;
     use crate::workload::{Manifest, Runtimes};
+
+    #[rstest]
+    #[case::absent(json!({}), json!("Never"))]
+    #[case::null(json!({"restartPolicy": null}), json!("Never"))]
+    #[case::another_policy(json!({"restartPolicy": "Always"}), json!("Never"))]
+    #[case::number(json!({"restartPolicy": 5}), json!(5))]
+    #[case::list(json!({"restartPolicy": []}), json!([]))]
+    fn only_values_of_the_same_type_are_replaced(#[case] spec: Value, #[case] expected: Value) {
+        let raw = json!({"metadata": {"name": "j"}});
+        let manifest = Manifest { raw: &raw, namespace: "team", runtimes: &Runtimes::default() };
+        let owner = Owner::from_manifest(&manifest, "batch/v1", "Job").unwrap();
+        let template = json!({"spec": spec});
+        let mut draft = Draft::new(&Field::with_path(&template, "t"), &owner, "team").unwrap();
+        draft.set("restartPolicy", "Never");
+        assert_eq!(draft.spec["restartPolicy"], expected);
+    }
 
     #[rstest]
     #[case::containers_null(json!({"spec": {"containers": null}}), "t.spec.containers is missing")]
