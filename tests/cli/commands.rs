@@ -265,7 +265,10 @@ fn color_can_be_forced() {
 #[case::format("lint --format json -f a", "use '-o'")]
 #[case::kubeconfig("diagnose --kubeconfig a", "set the environment variable KUBECONFIG")]
 #[case::kubeconfig_with_value("sweep --kubeconfig=a", "set the environment variable KUBECONFIG")]
-#[case::conditions("lint --fail-on refused -f a", "tip: for conditions such as refused, use 'trainmesh preview --fail-on'")]
+#[case::conditions(
+    "lint --fail-on refused -f a",
+    "tip: for conditions such as refused, use 'trainmesh preview --fail-on'"
+)]
 #[case::cluster("lint --cluster -f a", "use 'trainmesh preview --cluster'")]
 #[case::disable("lint --disable FP001 -f a", "list it in fabric.lint.disable of a configuration")]
 #[case::severity("preview --fail-on W -f a", "for severities, use 'trainmesh lint --fail-on'")]

@@ -448,10 +448,16 @@ fn logs_without_a_pod_are_named(#[case] file: &str, #[case] code: i32, #[case] s
 
 /// Files of other programs are named as what they are.
 #[rstest]
-#[case::ras("ncclras.log", "NCCL version 2.24.3 compiled with CUDA 12.6\nCUDA runtime version 12060\n\nJob summary\n===========\n",
-    "ncclras.log: not checked: the output of ncclras")]
-#[case::stacks("pyspy_llama-worker-0.log", "Process 123: python train.py\nPython v3.10.12\n\nThread 123 (idle)\n",
-    "pyspy_llama-worker-0.log: not checked: the output of py-spy")]
+#[case::ras(
+    "ncclras.log",
+    "NCCL version 2.24.3 compiled with CUDA 12.6\nCUDA runtime version 12060\n\nJob summary\n===========\n",
+    "ncclras.log: not checked: the output of ncclras"
+)]
+#[case::stacks(
+    "pyspy_llama-worker-0.log",
+    "Process 123: python train.py\nPython v3.10.12\n\nThread 123 (idle)\n",
+    "pyspy_llama-worker-0.log: not checked: the output of py-spy"
+)]
 #[case::version("llama-master-0.log", "NCCL version 2.24.3+cuda12.6\nProcess 123: python train.py\n", "")]
 fn outputs_of_other_programs(#[case] name: &str, #[case] text: &str, #[case] stderr: &str) {
     let dump = rdma_dump();
@@ -518,7 +524,9 @@ fn standard_input_is_no_log(#[case] text: &str, #[case] stderr: &str, #[case] is
 /// The output of a command before a list is reported, and the list is read.
 #[rstest]
 #[case::yaml("error: the server doesn't have a resource type \"mpijobs\"\n")]
-#[case::several_lines("E1128 23:50:01.123456   12345 memcache.go:287] a\nE1128 23:50:02.123456   12345 memcache.go:287] a\n")]
+#[case::several_lines(
+    "E1128 23:50:01.123456   12345 memcache.go:287] a\nE1128 23:50:02.123456   12345 memcache.go:287] a\n"
+)]
 fn the_output_of_a_command_before_a_list(#[case] output: &str) {
     let item = DUMP.split("\n---\n").next().unwrap();
     let run = trainmesh(&["diagnose", "-f", "-"], &format!("{output}{item}\n"));
@@ -549,11 +557,24 @@ fn empty_standard_input_beside_a_dump() {
 #[rstest]
 #[case::no_metadata(r#""metadata": {"name": "a", "#, r#""metadat": {"name": "a", "#, 2, "metadata.name is missing")]
 #[case::no_name(r#""name": "a", "namespace""#, r#""namespace""#, 2, "metadata.name is missing")]
-#[case::number(r#""name": "a", "namespace""#, r#""name": 1, "namespace""#, 2, "metadata.name: expected a string: quote it")]
-#[case::time(r#""name": "a", "namespace""#, r#""name": "a", "creationTimestamp": "yesterday", "namespace""#, 2,
-    "metadata.creationTimestamp: expected a time")]
-#[case::count(r#""state": {"#, r#""restartCount": "many", "state": {"#, 2,
-    "status.containerStatuses[0].restartCount: expected a number")]
+#[case::number(
+    r#""name": "a", "namespace""#,
+    r#""name": 1, "namespace""#,
+    2,
+    "metadata.name: expected a string: quote it"
+)]
+#[case::time(
+    r#""name": "a", "namespace""#,
+    r#""name": "a", "creationTimestamp": "yesterday", "namespace""#,
+    2,
+    "metadata.creationTimestamp: expected a time"
+)]
+#[case::count(
+    r#""state": {"#,
+    r#""restartCount": "many", "state": {"#,
+    2,
+    "status.containerStatuses[0].restartCount: expected a number"
+)]
 #[case::no_time(r#""name": "a", "namespace""#, r#""name": "a", "creationTimestamp": null, "namespace""#, 0, "")]
 #[case::generated_name(r#""name": "a", "namespace""#, r#""generateName": "a-", "namespace""#, 0, "")]
 #[case::number_of_restarts(r#""state": {"#, r#""restartCount": 0, "state": {"#, 0, "")]

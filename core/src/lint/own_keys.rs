@@ -47,6 +47,7 @@ pub(crate) enum CoveredPods {
 
 /// Conditions on which the effect of a label depends.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the decisions of rules")]
 pub(crate) struct KeyScope<'a> {
     /// Pods for which the rules run.
     pub(crate) covered: CoveredPods,

@@ -168,9 +168,7 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
         let object = reader.read(&document.value, default);
         // The names of events, and of what no check reads, such as a configuration of kubectl, do not matter.
         let needs_name = object.is_some() && document.value.get("kind").and_then(Value::as_str) != Some("Event");
-        if needs_name
-            && let Some(message) = name_problem(&document.value)
-        {
+        if needs_name && let Some(message) = name_problem(&document.value) {
             return Err(field_error(&document, message));
         }
         let mistyped = object.as_ref().and_then(|_| value_problem(&document.value));

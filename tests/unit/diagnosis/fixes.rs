@@ -27,8 +27,7 @@ fn policy(policy: &str) -> Value {
 
 const EXIT_CODE: &str =
     "read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod only if its code";
-const NOT_REPLACED: &str =
-    "read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod whose code is 128 or more, and it has not";
+const NOT_REPLACED: &str = "read the log of the rank: kubectl logs; with ExitCode, the operator replaces a pod whose code is 128 or more, and it has not";
 const USUAL: &str = "read the log of the rank: kubectl logs; then recreate the job";
 
 #[rstest]

@@ -58,7 +58,12 @@ fn lifetimes(#[case] statuses: [Value; 2], #[case] expected: &[&str]) {
     "sidecars of master-0, worker-0 run after the main containers have finished; worker-0 failed with exit code 1: read its log before the \
      pod is gone"
 )]
-fn the_rank_that_failed_first_is_named(#[case] code: i64, #[case] master: i64, #[case] worker: i64, #[case] message: &str) {
+fn the_rank_that_failed_first_is_named(
+    #[case] code: i64,
+    #[case] master: i64,
+    #[case] worker: i64,
+    #[case] message: &str,
+) {
     let pod = |index: usize, seconds: i64| {
         let identity = rank(index);
         let pod = injected([terminated(code, seconds), running(true, 600)]);
@@ -102,8 +107,10 @@ fn pods_without_a_proxy(#[case] patch: Value, #[case] inject: &str, #[case] reco
     let mut pod = rank(1);
     pod["spec"]["restartPolicy"] = "Never".into();
     pod["spec"]["containers"] = json!([super::objects::main_container(), {"name": "fluent-bit"}]);
-    pod["status"]["containerStatuses"] =
-        json!([with(json!({"name": "pytorch"}), terminated(0, 60)), with(json!({"name": "fluent-bit"}), running(true, 600))]);
+    pod["status"]["containerStatuses"] = json!([
+        with(json!({"name": "pytorch"}), terminated(0, 60)),
+        with(json!({"name": "fluent-bit"}), running(true, 600))
+    ]);
     let found = report(&[with(pod, patch), namespace(inject)]).diagnoses.remove(0);
     assert_eq!((found.code.code(), found.recovery), ("SidecarOutlivesMain", recovery));
     assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");

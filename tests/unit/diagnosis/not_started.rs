@@ -122,8 +122,16 @@ fn the_newest_error_is_the_evidence() {
 
 #[rstest]
 #[case::image(creating(900), None, "check the events of the pod: kubectl -n team-a describe pod llama-worker-0")]
-#[case::init_container(initializing("download", 900), None, "read the log of the container in the evidence: kubectl -n team-a logs llama-worker-0 -c download")]
-#[case::sidecar(with_sidecar(900), None, "read the log of the container in the evidence: kubectl -n team-a logs llama-worker-0 -c agent")]
+#[case::init_container(
+    initializing("download", 900),
+    None,
+    "read the log of the container in the evidence: kubectl -n team-a logs llama-worker-0 -c download"
+)]
+#[case::sidecar(
+    with_sidecar(900),
+    None,
+    "read the log of the container in the evidence: kubectl -n team-a logs llama-worker-0 -c agent"
+)]
 #[case::volume(creating(300), Some("FailedMount"), "read the event: create the Secret")]
 fn fixes_fit_the_evidence(#[case] patch: Value, #[case] failure: Option<&str>, #[case] fix: &str) {
     let events = failure.map(|reason| event("Pod", "llama-worker-0", reason, "message", 60));

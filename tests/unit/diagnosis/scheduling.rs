@@ -371,9 +371,19 @@ fn ignored() -> Value {
 
 /// One of two pods has no node.
 #[rstest]
-#[case::ignored(ignored(), Recovery::SchedulerAwaited, "gang, without a condition PodScheduled", "check that the scheduler")]
+#[case::ignored(
+    ignored(),
+    Recovery::SchedulerAwaited,
+    "gang, without a condition PodScheduled",
+    "check that the scheduler"
+)]
 #[case::tried(unscheduled(&ago(900)), Recovery::WaitsForCapacity, "Unschedulable: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu.", "schedule the pods as a gang")]
-fn a_pod_beside_pods_with_a_node(#[case] patch: Value, #[case] recovery: Recovery, #[case] value: &str, #[case] fix: &str) {
+fn a_pod_beside_pods_with_a_node(
+    #[case] patch: Value,
+    #[case] recovery: Recovery,
+    #[case] value: &str,
+    #[case] fix: &str,
+) {
     let found = report(&job_with(2, patch)).diagnoses.remove(0);
     assert_eq!((found.code.code(), found.recovery), ("GangPartlyScheduled", recovery));
     assert_eq!(found.evidence[0].value, value);

@@ -46,7 +46,10 @@ fn the_fix_of_an_image_depends_on_the_reason(#[case] reason: &str, #[case] expec
 }
 
 #[rstest]
-#[case::limit("toomanyrequests: You have reached your unauthenticated pull rate limit", "the registry limits the number of pulls")]
+#[case::limit(
+    "toomanyrequests: You have reached your unauthenticated pull rate limit",
+    "the registry limits the number of pulls"
+)]
 #[case::denied("pull access denied", "read the message: correct the image name")]
 fn the_fix_of_an_image_depends_on_the_message(#[case] message: &str, #[case] fix: &str) {
     let found = report(&job_with(3, waiting("ErrImagePull", message))).diagnoses.remove(0);

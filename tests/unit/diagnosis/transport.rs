@@ -346,15 +346,30 @@ fn the_same_address_on_several_nodes(#[case] address: &str, #[case] one_node: bo
 #[case::device("RuntimeError: CUDA error: an illegal memory access was encountered", true)]
 #[case::device_memory("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", true)]
 #[case::python("the batch of CUDA out of memory is halved", false)]
-#[case::backend("torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error", true)]
+#[case::backend(
+    "torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error",
+    true
+)]
 #[case::code("RuntimeError: NCCL Error 2: unhandled system error", true)]
-#[case::explanation("ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.", true)]
+#[case::explanation(
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+    true
+)]
 #[case::refused("a:1:2 [0] NCCL INFO socketStartConnect: Connect to 10.0.0.9<4242> failed : Connection refused", false)]
-#[case::heartbeat("[rank2]:[E1] [PG 0 Rank 2] Heartbeat monitor timed out! Process will be terminated after dumping debug info.", true)]
+#[case::heartbeat(
+    "[rank2]:[E1] [PG 0 Rank 2] Heartbeat monitor timed out! Process will be terminated after dumping debug info.",
+    true
+)]
 #[case::first_heartbeat("[rank2]:[E1] First PG on this rank that detected no heartbeat of its watchdog.", true)]
-#[case::watchdog_hang("[rank2]:[F1] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.", true)]
+#[case::watchdog_hang(
+    "[rank2]:[F1] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.",
+    true
+)]
 #[case::mismatch("RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: x", true)]
-#[case::port("RuntimeError: The server socket has failed to listen on any local network address. name: EADDRINUSE", true)]
+#[case::port(
+    "RuntimeError: The server socket has failed to listen on any local network address. name: EADDRINUSE",
+    true
+)]
 #[case::second_agent("[E1] [c10d] The server socket has failed to listen on any local network address.", false)]
 #[case::daemons("ORTE was unable to reliably start one or more daemons.", true)]
 #[case::host_name("ssh: Could not resolve hostname m-worker-1.m: Name or service not known", true)]
@@ -372,16 +387,36 @@ const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../Pro
 
 /// What a program may survive is a note.
 #[rstest]
-#[case::nccl("a:1:2 [0] NCCL WARN NUMA auto balancing enabled", None, "I master-0 logged an error that no other finding explains: NUMA auto balancing enabled")]
-#[case::loop_of_a_script("ssh: Could not resolve hostname m-0.m: Name or service not known", None,
-    "I master-0 logged an error that no other finding explains: ssh: Could not resolve hostname m-0.m: Name or service not known")]
-#[case::store("DistStoreError: Timed out after 901 seconds waiting for clients.", None,
-    "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients.")]
-#[case::completed("DistStoreError: Timed out after 901 seconds waiting for clients.", Some(0),
-    "I master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients.")]
-#[case::failed("DistStoreError: Timed out after 901 seconds waiting for clients.", Some(1),
-    "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients.")]
-#[case::a_warning_after_it("DistStoreError: lost\na:1:2 [0] NCCL WARN x", None, "W master-0 logged an error that no other finding explains: DistStoreError: lost")]
+#[case::nccl(
+    "a:1:2 [0] NCCL WARN NUMA auto balancing enabled",
+    None,
+    "I master-0 logged an error that no other finding explains: NUMA auto balancing enabled"
+)]
+#[case::loop_of_a_script(
+    "ssh: Could not resolve hostname m-0.m: Name or service not known",
+    None,
+    "I master-0 logged an error that no other finding explains: ssh: Could not resolve hostname m-0.m: Name or service not known"
+)]
+#[case::store(
+    "DistStoreError: Timed out after 901 seconds waiting for clients.",
+    None,
+    "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients."
+)]
+#[case::completed(
+    "DistStoreError: Timed out after 901 seconds waiting for clients.",
+    Some(0),
+    "I master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients."
+)]
+#[case::failed(
+    "DistStoreError: Timed out after 901 seconds waiting for clients.",
+    Some(1),
+    "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients."
+)]
+#[case::a_warning_after_it(
+    "DistStoreError: lost\na:1:2 [0] NCCL WARN x",
+    None,
+    "W master-0 logged an error that no other finding explains: DistStoreError: lost"
+)]
 #[case::address(&format!("{BACKEND}\nsocketStartConnect: Connect to 192.168.19.14<52822> failed : No route to host"), None,
     "W master-0 cannot connect to 192.168.19.14")]
 #[case::pod(&format!("{BACKEND}\nsocketPollConnect: connect to 10.0.0.1<52822> returned Connection refused, exceeded error retry count (35)"),
@@ -404,7 +439,10 @@ fn severities_of_errors(#[case] log: &str, #[case] exit_code: Option<i64>, #[cas
 
 #[rstest]
 #[case::ecc("RuntimeError: CUDA error: uncorrectable ECC error encountered", "AcceleratorUnhealthy no")]
-#[case::nvlink("RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution", "AcceleratorUnhealthy no")]
+#[case::nvlink(
+    "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+    "AcceleratorUnhealthy no"
+)]
 #[case::data_loader(
     "RuntimeError: DataLoader worker (pid 123) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
     "SharedMemoryTooSmall no"
@@ -448,7 +486,9 @@ fn a_node_and_a_log_report_the_same_accelerator() {
 #[case::another_rank("Rank 1 successfully reached monitoredBarrier, but received errors", None)]
 fn barriers(#[case] line: &str, #[case] ranks: Option<&str>) {
     let message = |ranks| {
-        format!("CollectiveTimeout monitoredBarrier timed out; not reached by {ranks} of its process group: look there first")
+        format!(
+            "CollectiveTimeout monitoredBarrier timed out; not reached by {ranks} of its process group: look there first"
+        )
     };
     let report = report(&pods(2, &json!({})), &[&format!("{INFINIBAND}\n{line}"), INFINIBAND]);
     assert_eq!(short(&report), Vec::from_iter(ranks.map(message)));

@@ -327,20 +327,42 @@ fn with_options(options: &str, service: &str) -> String {
     Some("container a: --master-addr is gpt-0.rank0, but no pod of the job has this name")
 )]
 #[case::index_of_no_pod(
-    with_options("--nnodes=2, --master-addr=llama-7.rank0.team.svc.cluster.local,", "clusterIP: None, selector: {app: llama}"),
+    with_options(
+        "--nnodes=2, --master-addr=llama-7.rank0.team.svc.cluster.local,",
+        "clusterIP: None, selector: {app: llama}"
+    ),
     Some("container a: --master-addr is llama-7.rank0.team.svc.cluster.local, but no pod of the job has this name")
 )]
 #[case::name_without_an_index(
     with_options("--nnodes=2, --master-addr=llama.rank0,", "clusterIP: None, selector: {app: llama}"),
     Some("container a: --master-addr is llama.rank0, but no pod of the job has this name")
 )]
-#[case::second_pod(with_options("--nnodes=2, --master-addr=llama-1.rank0,", "clusterIP: None, selector: {app: llama}"), None)]
-#[case::group_with_another_job(with_options("--nnodes=4, --master-addr=gpt-0.rank0,", "clusterIP: None, selector: {app: llama}"), None)]
-#[case::number_of_nodes_is_not_known(with_options("--master-addr=gpt-0.rank0,", "clusterIP: None, selector: {app: llama}"), None)]
-#[case::pod_in_another_subdomain(with_options("--nnodes=2, --master-addr=gpt-0.gpt,", "clusterIP: None, selector: {app: llama}"), None)]
-#[case::name_from_a_variable(with_options("--nnodes=2, '--master-addr=$(MASTER)-0.rank0',", "clusterIP: None, selector: {app: llama}"), None)]
+#[case::second_pod(
+    with_options("--nnodes=2, --master-addr=llama-1.rank0,", "clusterIP: None, selector: {app: llama}"),
+    None
+)]
+#[case::group_with_another_job(
+    with_options("--nnodes=4, --master-addr=gpt-0.rank0,", "clusterIP: None, selector: {app: llama}"),
+    None
+)]
+#[case::number_of_nodes_is_not_known(
+    with_options("--master-addr=gpt-0.rank0,", "clusterIP: None, selector: {app: llama}"),
+    None
+)]
+#[case::pod_in_another_subdomain(
+    with_options("--nnodes=2, --master-addr=gpt-0.gpt,", "clusterIP: None, selector: {app: llama}"),
+    None
+)]
+#[case::name_from_a_variable(
+    with_options("--nnodes=2, '--master-addr=$(MASTER)-0.rank0',", "clusterIP: None, selector: {app: llama}"),
+    None
+)]
 #[case::store_of_another_job(
-    with_options("--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=gpt-0.rank0:29400',", "clusterIP: None, selector: {app: llama}"), None
+    with_options(
+        "--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=gpt-0.rank0:29400',",
+        "clusterIP: None, selector: {app: llama}"
+    ),
+    None
 )]
 #[case::forwarded(with_options("--master-addr=rank0,", "selector: {app: llama}, ports: [{port: 29500}]"), None)]
 #[case::computed_port(
@@ -739,7 +761,9 @@ const EIGHT: &str = "nvidia.com/gpu: 8";
 #[case::another_program(with_gpus(EIGHT, "args: [accelerate, launch, --nproc-per-node=4]"), None)]
 #[case::train_job_without_command(
     train_job(16, "image: i"),
-    Some("container node: numProcPerNode=16, but it has 8 GPUs: some ranks have none, or share one, which NCCL rejects")
+    Some(
+        "container node: numProcPerNode=16, but it has 8 GPUs: some ranks have none, or share one, which NCCL rejects"
+    )
 )]
 #[case::train_job_with_torchrun(
     train_job(4, "command: [torchrun, t.py]"),
@@ -1126,19 +1150,34 @@ fn tr012_devices_that_trainmesh_adds(#[case] text: String, #[case] expected: Opt
     None
 )]
 #[case::gang_of_an_operator(
-    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", "schedulerName: default-scheduler,"),
+    kubeflow_schedulers(
+        "runPolicy: {schedulingPolicy: {minAvailable: 3}}",
+        "schedulerName: volcano,",
+        "schedulerName: default-scheduler,"
+    ),
     Some(
         "the pods of the gang have the schedulers default-scheduler, volcano: each sees a part of the gang, and waits for the rest"
     )
 )]
 #[case::one_scheduler_of_an_operator(
-    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", "schedulerName: volcano,"), None
+    kubeflow_schedulers(
+        "runPolicy: {schedulingPolicy: {minAvailable: 3}}",
+        "schedulerName: volcano,",
+        "schedulerName: volcano,"
+    ),
+    None
 )]
 #[case::scheduler_that_the_operator_sets(
-    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", ""), None
+    kubeflow_schedulers("runPolicy: {schedulingPolicy: {minAvailable: 3}}", "schedulerName: volcano,", ""),
+    None
 )]
 #[case::operator_without_a_gang(
-    kubeflow_schedulers("runPolicy: {schedulingPolicy: {queue: q}}", "schedulerName: volcano,", "schedulerName: default-scheduler,"), None
+    kubeflow_schedulers(
+        "runPolicy: {schedulingPolicy: {queue: q}}",
+        "schedulerName: volcano,",
+        "schedulerName: default-scheduler,"
+    ),
+    None
 )]
 fn tr013_schedulers(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR013", &text, expected);

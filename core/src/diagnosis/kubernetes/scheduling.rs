@@ -44,7 +44,7 @@ const QUEUE_LIMITS: [&str; 3] = ["queue limit is ", "Limit is ", " quota is "];
 const QUEUE_LIMIT_FIX: &str = "\
     raise the limit of the queue in the message, or make the job smaller; free capacity does not help. Above its quota, a queue of KAI \
     runs preemptible workloads only";
-/// Part of the message of YuniKorn about pods for which their queue is full.
+/// Part of the message of `YuniKorn` about pods for which their queue is full.
 const QUEUE_FULL: &str = "does not fit in queue ";
 const QUEUE_FULL_FIX: &str = "\
     wait until other jobs in the queue of the message terminate, raise its limit, or use another queue; new nodes do not help";
@@ -65,9 +65,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let pinned: Vec<&PodRecord> =
         unscheduled.iter().copied().filter(|pod| is_pinned_to_missing_nodes(pod, context)).collect();
     if !pinned.is_empty() {
-        let evidence = pinned
-            .iter()
-            .map(|pod| Evidence::new(pod.title(), pod.pinned_by, &pod.pinned.join(", "), pod.created));
+        let evidence =
+            pinned.iter().map(|pod| Evidence::new(pod.title(), pod.pinned_by, &pod.pinned.join(", "), pod.created));
         let message = format!(
             "{} may only run on {}, which does not exist{}",
             pod_names(&pinned),

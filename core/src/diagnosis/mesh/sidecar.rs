@@ -111,8 +111,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
 
 /// Returns the main container that failed first: the cause of the others, and of their end.
 fn first_failure<'a>(pods: &[&'a PodRecord]) -> Option<(&'a PodRecord, &'a ContainerRecord, &'a TerminationRecord)> {
-    let ends_of =
-        |pod: &'a PodRecord| pod.main().filter_map(move |main| Some((pod, main, main.last_termination()?)));
+    let ends_of = |pod: &'a PodRecord| pod.main().filter_map(move |main| Some((pod, main, main.last_termination()?)));
     let ends = pods.iter().copied().flat_map(ends_of);
     let failures = ends.filter(|(.., ended)| ended.exit_code != 0);
     failures.min_by_key(|(.., ended)| (ended.finished.is_none(), ended.finished))

@@ -20,6 +20,7 @@ const TOLERANT: [&str; 5] = ["--min-np", "--min-num-proc", "--host-discovery-scr
 
 /// A container of a pod.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, two of which are fields of the status")]
 pub(in crate::diagnosis) struct ContainerRecord {
     pub(in crate::diagnosis) name: Box<str>,
     pub(in crate::diagnosis) kind: ContainerKind,

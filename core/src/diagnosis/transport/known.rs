@@ -48,7 +48,9 @@ fn check_accelerators(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let evidence: Vec<Evidence> = affected.iter().filter_map(|pod| Some(pod.evidence(pod.quote(code)?))).collect();
     let workload = logs.job.workload_name();
     if let Some(known) = found.iter_mut().find(|found| found.code == code && found.workload == workload) {
-        evidence.into_iter().for_each(|evidence| known.push_evidence(evidence));
+        for evidence in evidence {
+            known.push_evidence(evidence);
+        }
         return;
     }
     let mut nodes: Vec<&str> = affected.iter().filter_map(|pod| pod.pod.node.as_deref()).collect();
@@ -123,8 +125,9 @@ impl<'a> PodLog<'a> {
 
     /// Returns true if an error terminates a process, and the main containers have not completed in spite of it.
     fn is_fatal(&self) -> bool {
-        let has_completed = |container: &ContainerRecord| {
-            matches!(&container.state, StateRecord::Terminated(termination) if termination.exit_code == 0)
+        let has_completed = |container: &ContainerRecord| match &container.state {
+            StateRecord::Terminated(termination) => termination.exit_code == 0,
+            _ => false,
         };
         self.log.has_fatal && !self.pod.main().all(has_completed)
     }

@@ -87,9 +87,8 @@ fn is_extended(item: &Value, value: &Value) -> bool {
     let (Some(item), Some(value)) = (item.as_object(), value.as_object()) else { return false };
     // Operators add to mappings and lists.
     let is_same_type = |a: &Value, b: &Value| a.is_object() && b.is_object() || a.is_array() && b.is_array();
-    let is_kept = |(key, field): (&String, &Value)| {
-        value.get(key).is_some_and(|kept| kept == field || is_same_type(kept, field))
-    };
+    let is_kept =
+        |(key, field): (&String, &Value)| value.get(key).is_some_and(|kept| kept == field || is_same_type(kept, field));
     let has_name = item.contains_key("name") || value.contains_key("name");
     !has_name && !item.is_empty() && item.iter().all(is_kept)
 }

@@ -82,7 +82,9 @@ fn a_container_without_a_name_is_found_by_its_other_fields(
     #[case] field: &str,
     #[case] line: u64,
 ) {
-    let text = format!("spec:\n  template:\n    metadata: {{}}\n    spec:\n      containers:\n      - name: a\n        image: a\n      - {first}\n        image: i\n");
+    let text = format!(
+        "spec:\n  template:\n    metadata: {{}}\n    spec:\n      containers:\n      - name: a\n        image: a\n      - {first}\n        image: i\n"
+    );
     let pod = json!({"spec": {"containers": [{"name": "a", "image": "a"}, container]}});
     let pointer = format!("/spec/containers/1/{field}");
     assert_eq!(document(&text, 1, None).pod_field_line("", &pod, &pointer), Some(line));

@@ -58,7 +58,8 @@ fn ended(code: i64, policy: &str) -> Vec<Value> {
     let statuses = json!([
         {"name": "pytorch", "state": {"terminated": {"exitCode": code, "startedAt": START, "finishedAt": ago(10)}}},
         {"name": "istio-proxy", "ready": true, "state": {"running": {"startedAt": START}}}]);
-    let patch = json!({"spec": {"containers": containers, "restartPolicy": policy}, "status": {"containerStatuses": statuses}});
+    let patch =
+        json!({"spec": {"containers": containers, "restartPolicy": policy}, "status": {"containerStatuses": statuses}});
     objects[2] = with(objects[2].clone(), patch);
     objects
 }
