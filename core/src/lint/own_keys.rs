@@ -193,10 +193,13 @@ fn unknown_containers(pod: Pod<'_>, key: &str) -> Vec<String> {
     let consequence = if is_main { "nothing will be terminated" } else { "the entry has no effect" };
     let message = |name: &str| {
         // The pairs of an annotation are often taken for those of YAML.
-        let pair = name.split_once(':').filter(|(container, _)| !is_main && known.contains(container));
-        let meant = pair.map(|(container, entry)| format!("{container}={}", excerpt(entry.trim())));
-        let meant = meant.or_else(|| nearest(name, &known).map(str::to_owned));
-        let fix = meant.map(|meant| format!(": did you mean {meant}?")).unwrap_or_default();
+        if let Some((container, sidecar)) =
+            name.split_once(':').filter(|(container, _)| !is_main && known.contains(container))
+        {
+            let sidecar = excerpt(sidecar.trim());
+            return format!("{key}: {} has no effect: did you mean {container}={sidecar}?", excerpt(name));
+        }
+        let fix = nearest(name, &known).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
         format!("{key}: the pod has no container {}: {consequence}{fix}", excerpt(name))
     };
     listed.into_iter().filter(|name| !name.is_empty() && !known.contains(name)).map(message).collect()

@@ -9,7 +9,7 @@ use crate::keys;
 /// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
 const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
 /// Values of [`keys::SIDECAR_INJECT`]. Istio ignores every other one since 1.27; before, it read `y`, `yes` and `on` as `true`, and others
-/// as `false`.
+/// except for an empty one as `false`.
 const POD_INJECTION: [&str; 2] = ["true", "false"];
 /// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
 const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
@@ -66,19 +66,21 @@ fn misspelled_hold(config: &str) -> Option<String> {
     let mut names = fields.map(|(name, _)| name.trim().trim_matches(['"', '\'']));
     let is_other = |name: &&str| name.starts_with("hold") && *name != HOLD && *name != HOLD_SNAKE;
     let found = names.find(|name| is_other(name) && nearest(name, &[HOLD]).is_some())?;
-    Some(format!("{found} has no effect in {}: did you mean {HOLD}?", keys::PROXY_CONFIG))
+    Some(format!("{}: {found} should be {HOLD}", keys::PROXY_CONFIG))
 }
 
 /// Returns why Istio's injector rejects a pod with this annotation (istio/istio 1.27, `pkg/kube/inject/validate.go`).
 fn rejected_annotation(key: &str, value: &str) -> Option<String> {
-    let (is_valid, expected): (fn(&str) -> bool, _) = match key {
-        keys::INTERCEPTION_MODE => (|mode| INTERCEPTION_MODES.contains(&mode), one_of(&INTERCEPTION_MODES)),
+    let (is_valid, problem): (fn(&str) -> bool, _) = match key {
+        keys::INTERCEPTION_MODE => {
+            (|mode| INTERCEPTION_MODES.contains(&mode), format!("not {}", one_of(&INTERCEPTION_MODES)))
+        }
         keys::INCLUDE_INBOUND_PORTS | keys::INCLUDE_OUTBOUND_RANGES if value == keys::CAPTURE_ALL => return None,
         keys::INCLUDE_INBOUND_PORTS | keys::EXCLUDE_INBOUND_PORTS | keys::EXCLUDE_OUTBOUND_PORTS => {
-            (|port| parse_port(port).is_some(), "a port".to_owned())
+            (|port| parse_port(port).is_some(), "no port".to_owned())
         }
         keys::INCLUDE_OUTBOUND_RANGES | keys::EXCLUDE_OUTBOUND_RANGES => {
-            (|range| Cidr::parse(range).is_some(), "a CIDR".to_owned())
+            (|range| Cidr::parse(range).is_some(), "no CIDR".to_owned())
         }
         _ => return None,
     };
@@ -89,13 +91,14 @@ fn rejected_annotation(key: &str, value: &str) -> Option<String> {
     }
     let is_rejected = |item: &&str| !is_valid(item);
     let found = if is_list { value.split(',').find(is_rejected) } else { Some(value).filter(is_rejected) }?;
-    Some(format!("{key} contains {:?}: Istio's injector rejects the pod: expected {expected}", excerpt(found)))
+    Some(format!("{key}: Istio rejects the pod: {:?} is {problem}", excerpt(found)))
 }
 
 /// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.
 fn injection_problem(location: Location, key: &str, value: &str) -> Option<String> {
     let (expected, effect): (&[&str], _) = match (key, location) {
         (keys::ISTIO_INJECTION, NamespaceLabel) => (&NAMESPACE_INJECTION, "is treated as disabled"),
+        (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) if value.is_empty() => (&POD_INJECTION, "has no effect"),
         (keys::SIDECAR_INJECT, PodLabel | PodAnnotation) => (&POD_INJECTION, "has no effect since Istio 1.27"),
         (keys::DATAPLANE_MODE, NamespaceLabel | PodLabel) => (&DATAPLANE_MODES, "has no effect"),
         _ => return None,
