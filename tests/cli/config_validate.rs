@@ -27,7 +27,7 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 )]
 #[case::empty_value(
     &["trainmesh:\n  webhook: {}\n  metrics:\n    podMonitor:\n      interval:\n"], 2, "",
-    "0.yaml:5: metrics.podMonitor.interval: empty, so that Helm removes its default, which the chart requires: remove it, or set a value"
+    "0.yaml:5: trainmesh.metrics.podMonitor.interval: empty, so that Helm removes its default, which the chart requires: remove it, or set a value"
 )]
 #[case::empty_section_of_a_later_file(&["metrics: {}", "metrics:"], 2, "", "1.yaml:1: metrics: empty")]
 #[case::empty_section_of_an_earlier_file(&["metrics:", "metrics: {dashboard: {enabled: true}}"], 0, "absent or empty", "")]

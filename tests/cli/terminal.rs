@@ -63,7 +63,8 @@ fn files() -> TempDir {
         ("twice.yaml", format!("apiVersion: v1\nkind: X\n{quoted}: 1\n{quoted}: 2\n")),
         (
             "labels.json",
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {HOSTILE: 1}}}).to_string(),
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": {HOSTILE: 1}}})
+                .to_string(),
         ),
         ("file\u{1b}[2K\nerror: forged.yaml", "a: [".to_owned()),
         ("bad-config.yaml", format!("apiVersion: {quoted}\nkind: x\n{quoted}: 1\nfabric: {{default: {quoted}}}\n")),

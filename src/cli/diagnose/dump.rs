@@ -243,7 +243,7 @@ fn name_problem(object: &Value) -> Option<&'static str> {
     }
 }
 
-/// Returns which field that decides about findings has a value of another type, as after a replacement by hand.
+/// Returns which field that decides about findings has a value of another type, as after an edit.
 fn value_problem(object: &Value) -> Option<String> {
     let is_time = |time: &Value| time.as_str().is_some_and(|time| time.parse::<Timestamp>().is_ok());
     let created = object.pointer("/metadata/creationTimestamp").filter(|time| !time.is_null());

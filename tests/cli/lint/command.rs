@@ -109,7 +109,7 @@ fn manifest_with(id: &str) -> String {
 #[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
 #[case::severity_as_a_word(&["lint", "-f", "-", "--fail-on", "warning"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::information_as_a_word(&["lint", "-f", "-", "--fail-on", "info"], &manifest_with("I"), 1, &["FP010 I"], "")]
-#[case::severity_that_does_not_exist(&["lint", "-f", "-", "--fail-on", "warnings"], "", 2, &[], "use error, warning or info; for conditions")]
+#[case::severity_that_does_not_exist(&["lint", "-f", "-", "--fail-on", "warnings"], "", 2, &[], "for conditions such as refused, use 'trainmesh preview --fail-on'")]
 #[case::condition_of_preview(&["lint", "-f", "-", "--fail-on", "refused"], "", 2, &[], "use 'trainmesh preview --fail-on'")]
 #[case::summary(
     &["lint", "-f", "-", "--summary"],

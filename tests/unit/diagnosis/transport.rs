@@ -385,7 +385,7 @@ fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: boo
 const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error\n\
     ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\nLast error:";
 
-/// What a program may survive is a note.
+/// An error that a program may survive is a note.
 #[rstest]
 #[case::nccl(
     "a:1:2 [0] NCCL WARN NUMA auto balancing enabled",
