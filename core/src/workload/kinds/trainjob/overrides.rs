@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -38,6 +38,37 @@ const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
 
 /// Containers whose environment only `spec.trainer` and `spec.initializer` can set.
 const CONTAINERS_WITH_RESERVED_ENV: [&str; 3] = [NODE, DATASET_INITIALIZER, MODEL_INITIALIZER];
+
+/// Replicated jobs of a runtime, which changes target by name.
+struct ReplicatedJobs<'set> {
+    jobs: Vec<&'set mut Map<String, Value>>,
+    /// Index of the first job of each name.
+    indexes: HashMap<String, usize>,
+}
+
+impl<'set> ReplicatedJobs<'set> {
+    /// Returns the jobs of the `JobSet` with this spec.
+    fn new(job_set: &'set mut Value) -> Self {
+        let set = job_set.as_object_mut().into_iter();
+        let jobs: Vec<&'set mut Map<String, Value>> = set.flat_map(|set| objects(set, "replicatedJobs")).collect();
+        let mut indexes = HashMap::new();
+        for (index, job) in jobs.iter().enumerate() {
+            if let Some(name) = job.get("name").and_then(Value::as_str) {
+                indexes.entry(name.to_owned()).or_insert(index);
+            }
+        }
+        Self { jobs, indexes }
+    }
+
+    /// Returns the job that the field `name` names.
+    fn target(&mut self, name: &Field<'_>) -> Result<&mut Map<String, Value>, RenderError> {
+        let Some(index) = self.indexes.get(name.required_text()?).copied() else {
+            let known = names(self.jobs.iter().filter_map(|job| job.get("name")));
+            return Err(name.invalid(format!("the name of a replicated job of the runtime{known}")));
+        };
+        Ok(&mut *self.jobs[index])
+    }
+}
 
 /// Returns the version of Kubeflow Trainer for `job`, the spec of a `TrainJob`: the version that `stock` selects. If
 /// `stock` selects none, returns the newest version that has the fields and values of the job.
@@ -99,11 +130,12 @@ pub(super) fn apply(
     let Some(stored) = field.value().zip(schema.get(name)).map(|(value, schema)| schema.pruned(value)) else {
         return Ok(());
     };
+    let mut jobs = ReplicatedJobs::new(job_set);
     let mut managers = HashSet::new();
     for item in Field::with_path(&stored, field.path()).items()? {
         match version {
-            TrainerVersion::V2_0 => change_pods(&item, None, &item, job_set)?,
-            TrainerVersion::V2_1 => change_pods(&item, item.get("metadata").object()?, &item.get("spec"), job_set)?,
+            TrainerVersion::V2_0 => change_pods(&item, None, &item, &mut jobs)?,
+            TrainerVersion::V2_1 => change_pods(&item, item.get("metadata").object()?, &item.get("spec"), &mut jobs)?,
             TrainerVersion::V2_2 | TrainerVersion::V2_3 => {
                 unique(&item.get("manager"), &mut managers, "a manager that no other patch has")?;
                 let template = item.get("trainingRuntimeSpec").get("template");
@@ -111,7 +143,7 @@ pub(super) fn apply(
                 let mut names = HashSet::new();
                 for patch in template.get("spec").get("replicatedJobs").items()? {
                     unique(&patch.get("name"), &mut names, "a name that no other item has")?;
-                    let target = target(job_set, &patch.get("name"))?;
+                    let target = jobs.target(&patch.get("name"))?;
                     validate_containers(target, &patch.get("template").get("spec").get("template").get("spec"))?;
                     if let Some(changes) = patch.get("template").object()? {
                         merge(target, "template", &Value::Object(changes.clone()));
@@ -128,7 +160,7 @@ fn change_pods(
     item: &Field<'_>,
     metadata: Option<&Map<String, Value>>,
     spec: &Field<'_>,
-    job_set: &mut Value,
+    jobs: &mut ReplicatedJobs<'_>,
 ) -> Result<(), RenderError> {
     let mut patch = Map::new();
     patch.extend(metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata.clone()))));
@@ -138,7 +170,7 @@ fn change_pods(
     }
     let patch = Value::Object(patch);
     for reference in item.get(TARGET_JOBS).items()? {
-        let target = target(job_set, &reference.get("name"))?;
+        let target = jobs.target(&reference.get("name"))?;
         validate_containers(target, spec)?;
         if let Some(job) = object_mut(target, "template").and_then(|job| object_mut(job, "spec")) {
             merge(job, "template", &patch);
@@ -157,18 +189,9 @@ fn merge(parent: &mut Map<String, Value>, key: &str, patch: &Value) {
     strategic_merge(parent.entry(key).or_insert_with(|| json!({})), patch);
 }
 
-/// Returns the replicated job with this name.
-fn target<'set>(job_set: &'set mut Value, name: &Field<'_>) -> Result<&'set mut Map<String, Value>, RenderError> {
-    let wanted = name.required_text()?;
-    let known = names(job_set.get("replicatedJobs").and_then(Value::as_array).into_iter().flatten());
-    let mut replicated_jobs = job_set.as_object_mut().into_iter().flat_map(|set| objects(set, "replicatedJobs"));
-    let found = replicated_jobs.find(|job| job.get("name").and_then(Value::as_str) == Some(wanted));
-    found.ok_or_else(|| name.invalid(format!("the name of a replicated job of the runtime{known}")))
-}
-
-/// Returns the names of `items` for a message, after a colon; empty if there are none.
-fn names<'item>(items: impl Iterator<Item = &'item Value>) -> String {
-    let names = join_names(items.filter_map(|item| item.get("name").and_then(Value::as_str)).map(excerpt));
+/// Joins the strings in `names` for a message, after a colon; empty if there are none.
+fn names<'name>(names: impl Iterator<Item = &'name Value>) -> String {
+    let names = join_names(names.filter_map(Value::as_str).map(excerpt));
     if names.is_empty() { names } else { format!(": {names}") }
 }
 
@@ -182,7 +205,8 @@ fn validate_containers(target: &Map<String, Value>, spec: &Field<'_>) -> Result<
         for container in spec.get(list).items()? {
             let name = container.get("name").required_text()?;
             if !is_known(name) {
-                let expected = format!("the name of a container of the replicated job{}", names(containers()));
+                let known = names(containers().filter_map(|container| container.get("name")));
+                let expected = format!("the name of a container of the replicated job{known}");
                 return Err(container.get("name").invalid(expected));
             }
             let env = container.get("env");

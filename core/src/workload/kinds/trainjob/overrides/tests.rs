@@ -93,6 +93,15 @@ fn changes_of_the_job_are_merged_into_the_pods_of_their_targets(
     "spec.podTemplateOverrides[0].targetJobs[0].name is \"trainer\": expected the name of a replicated job of the runtime: dataset-initializer, \
      node"
 )]
+#[case::second_target(
+    json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}, {"name": "nodes"}]}]}),
+    "spec.podSpecOverrides[0].targetJobs[1].name is \"nodes\": expected the name of a replicated job of the runtime: dataset-initializer, node"
+)]
+#[case::patched_target(
+    json!({"runtimePatches": [{"manager": "a", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "nodes"}]}}}}]}),
+    "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].name is \"nodes\": expected the name of a replicated job of \
+     the runtime: dataset-initializer, node"
+)]
 #[case::container(
     json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "containers": [{"name": "log"}]}]}),
     "spec.podSpecOverrides[0].containers[0].name is \"log\": expected the name of a container of the replicated job: setup, node, logs"
