@@ -286,6 +286,12 @@ const IN_SERVICE: &str = "subdomain: rank0,";
 #[case::pod_of_another_job(named("", "gpt-0.rank0"), None)]
 #[case::no_index(named("", "llama-a.rank0"), None)]
 #[case::service_of_the_name_in_its_namespace(named("", "llama-0.team"), None)]
+#[case::subdomain_named_like_the_namespace(
+    named("", "llama-0.team.team"),
+    Some(
+        "container a: MASTER_ADDR is llama-0.team.team, but the pods have no subdomain, so that the name does not resolve"
+    )
+)]
 #[case::in_another_namespace(named("", "llama-0.rank0.other"), None)]
 #[case::not_indexed(named("", "llama-0.rank0").replace("completionMode: Indexed", "completionMode: NonIndexed"), None)]
 fn tr001_name_of_a_pod(#[case] text: String, #[case] expected: Option<&str>) {
@@ -336,6 +342,16 @@ fn with_options(options: &str, service: &str) -> String {
 #[case::name_without_an_index(
     with_options("--nnodes=2, --master-addr=llama.rank0,", "clusterIP: None, selector: {app: llama}"),
     Some("container a: --master-addr is llama.rank0, but no pod of the job has this name")
+)]
+#[case::service_of_the_name_in_its_namespace(
+    with_options("--nnodes=2, --master-addr=rank0.team,", "clusterIP: None, selector: {app: llama}")
+        .replace(IN_SERVICE, "subdomain: team,"),
+    None
+)]
+#[case::pod_of_the_former_job_in_a_subdomain_named_like_the_namespace(
+    with_options("--nnodes=2, --master-addr=gpt-0.team.team,", "clusterIP: None, selector: {app: llama}")
+        .replace(IN_SERVICE, "subdomain: team,"),
+    Some("container a: --master-addr is gpt-0.team.team, but no pod of the job has this name")
 )]
 #[case::second_pod(
     with_options("--nnodes=2, --master-addr=llama-1.rank0,", "clusterIP: None, selector: {app: llama}"),

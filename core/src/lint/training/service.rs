@@ -177,17 +177,18 @@ fn named_pod<'a>(host: &'a str, workload: &WorkloadManifest<'a>) -> Option<(Pod<
         own.is_some_and(|own| prefix_of_index(own).is_some_and(|prefix| prefix_of_index(hostname) == Some(prefix)))
     };
     let role = workload.roles.iter().find(|role| is_exact(role) && is_numbered_like(role.original));
-    // A Service of this name in the namespace of the job.
-    let is_service = service == workload.namespace;
-    role.filter(|_| !is_service).map(|role| (role.original, service))
+    role.map(|role| (role.original, service))
 }
 
 /// Returns the first two parts of `host`, the name of a pod and its Service in the namespace of the job; `None` for another name.
 fn local_name<'a>(host: &'a str, workload: &WorkloadManifest<'_>) -> Option<(&'a str, &'a str)> {
     let mut labels = host.trim_end_matches('.').split('.');
     let (hostname, service) = (labels.next()?, labels.next()?);
-    let is_local = labels.next().is_none_or(|label| label == workload.namespace)
-        && labels.next().is_none_or(|label| label == "svc");
+    let is_local = match labels.next() {
+        Some(label) => label == workload.namespace && labels.next().is_none_or(|label| label == "svc"),
+        // The name of a Service and its namespace, of which the pods may have a subdomain of the same name.
+        None => service != workload.namespace,
+    };
     is_local.then_some((hostname, service))
 }
 
