@@ -81,6 +81,42 @@ fn the_fix_of_tr007_is_where_the_number_is_set(#[case] policy: &str, #[case] opt
     assert!(text.contains("TR007") && text.contains(expected), "{run:#?}");
 }
 
+const TRAIN_JOB: &str = "\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: a}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, numProcPerNode: 8, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}
+";
+
+/// Returns a PyTorchJob with four GPUs in each pod, and this field of its spec.
+fn with_four_gpus(field: &str) -> String {
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: a}}\nspec:\n  {field}\n  pytorchReplicaSpecs:\n    Worker: \
+         {{replicas: 2, template: {{spec: {{containers: [{{name: pytorch, image: i, command: [torchrun, t.py], \
+         resources: {{limits: {{nvidia.com/gpu: 4}}}}}}]}}}}}}\n"
+    )
+}
+
+/// Only a string may be a word.
+#[rstest]
+#[case::string(&with_four_gpus("nprocPerNode: '8'"), "nprocPerNode=8", true)]
+#[case::number(&with_four_gpus("elasticPolicy: {nProcPerNode: 8, minReplicas: 2, maxReplicas: 2}"), "nProcPerNode=8", false)]
+#[case::number_of_a_train_job(TRAIN_JOB, "numProcPerNode=8", false)]
+fn tr007_suggests_a_word_where_the_field_may_contain_one(
+    #[case] job: &str,
+    #[case] setting: &str,
+    #[case] suggests_word: bool,
+) {
+    let run = trainmesh(&["lint", "-f", "-", "--runtime", "v2.3"], job);
+    let words: Vec<&str> = run.stdout.split_whitespace().collect();
+    let text = words.join(" ");
+    let fix = "fix: set the number of processes of the job to the number of GPUs of the container";
+    assert!(text.contains(setting) && text.contains(fix), "{run:#?}");
+    assert_eq!(text.contains("container, or to auto"), suggests_word, "{run:#?}");
+}
+
 #[test]
 fn json_and_sarif_contain_the_findings() {
     let report =

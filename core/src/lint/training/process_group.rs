@@ -55,14 +55,27 @@ const FIX_RANK: &str = "\
 const FIX_PROCESSES: &str = "set --nproc-per-node to the number of GPUs of the container, or to gpu";
 
 /// How to fix a number of processes in a field of the job.
-const FIX_PROCESS_FIELD: &str =
+const FIX_PROCESS_FIELD: &str = "set the number of processes of the job to the number of GPUs of the container";
+/// How to fix it in a field that may also contain a word.
+const FIX_PROCESS_TEXT: &str =
     "set the number of processes of the job to the number of GPUs of the container, or to auto";
 
-/// Fields of jobs with the number of processes, from which the operator sets the variable: kind, name and JSON pointer.
-const PROCESS_FIELDS: [(&str, &str, &str); 3] = [
-    ("PyTorchJob", "nprocPerNode", "/spec/nprocPerNode"),
-    ("PyTorchJob", "nProcPerNode", "/spec/elasticPolicy/nProcPerNode"),
-    (TRAIN_JOB, "numProcPerNode", "/spec/trainer/numProcPerNode"),
+/// Fields of jobs with the number of processes.
+const PROCESS_FIELDS: [ProcessField; 3] = [
+    ProcessField { kind: "PyTorchJob", name: "nprocPerNode", pointer: "/spec/nprocPerNode", fix: FIX_PROCESS_TEXT },
+    ProcessField {
+        kind: "PyTorchJob",
+        name: "nProcPerNode",
+        pointer: "/spec/elasticPolicy/nProcPerNode",
+        fix: FIX_PROCESS_FIELD,
+    },
+    // Only versions of Trainer before v2.2 accept a word.
+    ProcessField {
+        kind: TRAIN_JOB,
+        name: "numProcPerNode",
+        pointer: "/spec/trainer/numProcPerNode",
+        fix: FIX_PROCESS_FIELD,
+    },
 ];
 /// Kind whose command is often that of the image, which uses the variables of torchrun.
 const TRAIN_JOB: &str = "TrainJob";
@@ -71,6 +84,15 @@ const TRAIN_JOB: &str = "TrainJob";
 const WHOLE_GPUS: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
 /// Part of the variables that hide GPUs from processes.
 const VISIBLE_DEVICES: &str = "VISIBLE_DEVICES";
+
+/// A field of a job with the number of processes, from which the operator sets the variable.
+#[derive(Clone, Copy)]
+struct ProcessField {
+    kind: &'static str,
+    name: &'static str,
+    pointer: &'static str,
+    fix: &'static str,
+}
 
 /// TR001: the roles of a job have different settings, or a Service does not lead to them.
 pub(crate) fn different_settings(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -181,15 +203,13 @@ fn check_processes(workload: &WorkloadManifest<'_>, agent: &Agent<'_>, findings:
     let is_option = agent.settings.has_flag(&[PROCESSES]);
     let of_job = process_field(workload, processes).filter(|_| !is_option);
     let setting = match of_job {
-        Some((name, _)) => name.to_owned(),
+        Some(field) => field.name.to_owned(),
         None if is_option => option(PROCESSES),
         None => PROCESSES.to_owned(),
     };
     let Some((severity, message)) = process_problem(container, &setting, processes) else { return };
     match of_job {
-        Some((_, pointer)) => {
-            findings.push_at_with_fix(severity, workload.field(pointer), message, FIX_PROCESS_FIELD);
-        }
+        Some(field) => findings.push_at_with_fix(severity, workload.field(field.pointer), message, field.fix),
         None => findings.push_with_fix(severity, agent.field(PROCESSES), message, FIX_PROCESSES),
     }
 }
@@ -203,25 +223,24 @@ fn check_without_agent(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, fin
         let settings = Rendezvous::read(container);
         let processes = settings.variable(PROCESSES).and_then(|text| text.parse::<u64>().ok());
         let found = processes.and_then(|processes| {
-            let (name, pointer) = process_field(workload, processes)?;
-            let problem = process_problem(container, name, processes)?;
-            (problem.0 == Severity::Warning).then_some((pointer, problem))
+            let field = process_field(workload, processes)?;
+            let problem = process_problem(container, field.name, processes)?;
+            (problem.0 == Severity::Warning).then_some((field, problem))
         });
-        if let Some((pointer, (severity, message))) = found {
-            findings.push_at_with_fix(severity, workload.field(pointer), message, FIX_PROCESS_FIELD);
+        if let Some((field, (severity, message))) = found {
+            findings.push_at_with_fix(severity, workload.field(field.pointer), message, field.fix);
         }
     }
 }
 
-/// Returns the name and the JSON pointer of the field of the job that sets this number of processes.
-fn process_field(workload: &WorkloadManifest<'_>, processes: u64) -> Option<(&'static str, &'static str)> {
+/// Returns the field of the job that sets this number of processes.
+fn process_field(workload: &WorkloadManifest<'_>, processes: u64) -> Option<ProcessField> {
     let is_set = |value: &Value| {
         let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
         number == Some(processes)
     };
-    let mut fields = PROCESS_FIELDS.into_iter().filter(|(kind, ..)| *kind == workload.kind());
-    let (_, name, pointer) = fields.find(|(.., pointer)| workload.value().pointer(pointer).is_some_and(is_set))?;
-    Some((name, pointer))
+    let mut fields = PROCESS_FIELDS.into_iter().filter(|field| field.kind == workload.kind());
+    fields.find(|field| workload.value().pointer(field.pointer).is_some_and(is_set))
 }
 
 /// Returns the problem of this number of processes in `setting`, and its severity, if it differs from the number of GPUs of `container`.
