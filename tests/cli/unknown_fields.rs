@@ -176,6 +176,21 @@ fn train_job(changes: &str) -> String {
     ),
     1, &["FP049 W VolumeMount has no field mounPath: did you mean mountPath?", "W: 1,"], ""
 )]
+#[case::init_container_of_a_ray_worker_with_the_name_of_kuberays(
+    "lint -f - --fail-on W",
+    &operator(
+        "RayCluster", "ray.io/v1",
+        "headGroupSpec: {TEMPLATE}, workerGroupSpecs: [{groupName: gpu, replicas: 1, template: {spec: {initContainers: [{name: wait-gcs-ready, \
+         image: i, comand: [a]}], containers: [{name: a, image: i}]}}}]"
+    ),
+    1, &["FP049 W Container has no field comand: did you mean command?", "W: 1,"], ""
+)]
+#[case::init_container_with_the_name_of_kuberays(
+    "lint -f -",
+    &job("      initContainers: [{name: wait-gcs-ready, image: i, resources: {limits: {memory: 64GB}}}]\n")
+        .replace("name: train, image: i", "name: train, image: i, resources: {limits: {memory: 32GB}}"),
+    1, &[".spec.initContainers[0].resources.limits.memory is \"64GB\"", ".spec.containers[0].resources.limits.memory is \"32GB\""], ""
+)]
 #[case::restart_policy_that_a_job_set_overwrites(
     "lint -f -",
     &operator(

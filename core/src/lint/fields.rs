@@ -62,11 +62,18 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     }
 }
 
-/// Returns true if `pointer` is a field of the init container of KubeRay in `pod`, whose fields are those of the Ray container.
+/// Returns true if `pointer` is a field of the init container of KubeRay in `pod` that another container has with the same
+/// value: KubeRay copies fields of the Ray container.
 pub(crate) fn is_copied(pod: &Value, pointer: &str) -> bool {
-    let index = pointer.strip_prefix(INIT_CONTAINERS).and_then(|rest| rest.split('/').next());
-    let name = index.and_then(|index| pod.pointer(&format!("{INIT_CONTAINERS}{index}/name")));
-    name.and_then(Value::as_str) == Some(KUBERAY_INIT)
+    let Some((index, field)) = pointer.strip_prefix(INIT_CONTAINERS).and_then(|rest| rest.split_once('/')) else {
+        return false;
+    };
+    let Some(init) = pod.pointer(&format!("{INIT_CONTAINERS}{index}")) else { return false };
+    let field = format!("/{field}");
+    let Some(value) = init.pointer(&field) else { return false };
+    let mut containers = pod.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
+    init.get("name").and_then(Value::as_str) == Some(KUBERAY_INIT)
+        && containers.any(|container| container.pointer(&field) == Some(value))
 }
 
 /// Returns the message about a problem.
