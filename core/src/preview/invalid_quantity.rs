@@ -10,6 +10,10 @@ use crate::step::Step;
 /// Expected value in place of a negative quantity: the apiserver rejects it in resources and sizes (kubernetes/kubernetes,
 /// `pkg/apis/core/validation`, `ValidateResourceQuantityValue`, `validateEmptyDirVolumeSource`).
 pub(super) const NOT_NEGATIVE: &str = "a quantity of 0 or more";
+/// Label of the pods that KubeRay creates, as a JSON pointer.
+const RAY_NODE_TYPE: &str = "/metadata/labels/ray.io~1node-type";
+/// Volume that KubeRay adds. Its size is the memory of the Ray container.
+const RAY_VOLUME: &str = "shared-mem";
 /// Lists of containers in the spec of a pod.
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
@@ -28,14 +32,16 @@ pub(super) fn invalid_quantities(pod: &Value) -> Vec<InvalidField> {
     }
     check_resources(spec, &root, &mut found);
     check_map(spec.get("overhead"), &[&root[..], &[Step::Key("overhead")]].concat(), &mut found);
+    let is_ray_node = pod.pointer(RAY_NODE_TYPE).is_some();
     let volumes = spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
     for (index, volume) in volumes.enumerate() {
         let fields = [Step::Key("volumes"), Step::Index(index), Step::Key("emptyDir"), Step::Key("sizeLimit")];
         let limit = volume.get("emptyDir").and_then(|volume| volume.get("sizeLimit"));
-        // KubeRay copies the memory of the container to the volume that it adds.
+        let is_of_kuberay = is_ray_node && volume.get("name").and_then(Value::as_str) == Some(RAY_VOLUME);
         let is_copied = |limit: &&Value| {
             let text = limit.to_string();
-            found.iter().any(|known: &InvalidField| known.found == text && known.path.ends_with(".memory"))
+            let is_memory = |known: &InvalidField| known.found == text && known.path.ends_with(".memory");
+            is_of_kuberay && found.iter().any(is_memory)
         };
         if let Some(limit) = limit.filter(|limit| !is_copied(limit)) {
             check(limit, &[&root[..], &fields].concat(), &mut found);
@@ -103,17 +109,35 @@ mod tests {
     #[case::size_of_the_memory_of_a_container(
         json!({
             "containers": [{"resources": {"limits": {"memory": "8gi"}}}],
-            "volumes": [{"emptyDir": {"sizeLimit": "8gi"}}, {"emptyDir": {"sizeLimit": "9gi"}}],
+            "volumes": [{"name": "shm", "emptyDir": {"sizeLimit": "8gi"}}],
         }),
         &[
             ".spec.containers[0].resources.limits.memory is \"8gi\": expected a quantity such as 8 or 4Gi",
-            ".spec.volumes[1].emptyDir.sizeLimit is \"9gi\": expected a quantity such as 8 or 4Gi",
+            ".spec.volumes[0].emptyDir.sizeLimit is \"8gi\": expected a quantity such as 8 or 4Gi",
         ]
     )]
     #[case::other_types(json!({"containers": [{"resources": {"limits": {"cpu": null, "memory": []}}}, 5], "volumes": {}}), &[])]
     fn quantities_that_the_apiserver_rejects_are_named(#[case] spec: Value, #[case] expected: &[&str]) {
         let found: Vec<String> = invalid_quantities(&json!({"spec": spec})).iter().map(ToString::to_string).collect();
         assert_eq!(found, expected);
+    }
+
+    #[rstest]
+    #[case::copied(&json!({"ray.io/node-type": "worker"}), "shared-mem", "8gi", 1)]
+    #[case::another_size(&json!({"ray.io/node-type": "worker"}), "shared-mem", "9gi", 2)]
+    #[case::another_volume(&json!({"ray.io/node-type": "worker"}), "shm", "8gi", 2)]
+    #[case::another_operator(&json!({}), "shared-mem", "8gi", 2)]
+    fn the_size_that_kuberay_copies_is_left_out(
+        #[case] labels: &Value,
+        #[case] volume: &str,
+        #[case] size: &str,
+        #[case] expected: usize,
+    ) {
+        let spec = json!({
+            "containers": [{"resources": {"limits": {"memory": "8gi"}}}],
+            "volumes": [{"name": volume, "emptyDir": {"sizeLimit": size}}],
+        });
+        assert_eq!(invalid_quantities(&json!({"metadata": {"labels": labels}, "spec": spec})).len(), expected);
     }
 
     #[test]
