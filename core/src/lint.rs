@@ -51,6 +51,7 @@ mod tuning;
 mod unused_labels;
 mod values;
 mod volumes;
+mod workload_facts;
 mod workload_manifest;
 
 use std::collections::BTreeMap;
@@ -72,6 +73,7 @@ pub use table::{
     OWN_KEYS, PORTLESS_SERVICE, QUOTA, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS, checks,
     find_check,
 };
+pub use workload_facts::WorkloadFacts;
 pub use workload_manifest::{RolePods, WorkloadManifest};
 
 use claimed_devices::{has_adapter, read_claims};

@@ -128,6 +128,14 @@ fn on_azure(job: &str, master: &str) -> String {
     "lint -f -", &JOB.replacen("nvidia.com/gpu: 8", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32", 1), 0,
     &["FP031 W Master requests vpc.amazonaws.com/efa, but not Worker: NCCL may hang", "fix: request the adapter in all roles with GPUs, or in none"]
 )]
+#[case::requested_by_one_role_of_another_component(
+    "lint -f -",
+    &wrapped(&[
+        &JOB.replace("name: llama", "name: other"),
+        &JOB.replacen("nvidia.com/gpu: 8", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32", 1),
+    ]),
+    0, &["FP031 W llama/Master requests vpc.amazonaws.com/efa, but not llama/Worker: NCCL may hang"]
+)]
 #[case::different_machines(
     "lint -f -", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5en.48xlarge"), 0,
     &["FP033 W Worker selects p5.48xlarge, but Master p5en.48xlarge"]

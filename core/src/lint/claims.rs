@@ -70,7 +70,7 @@ pub(super) fn check_unknown(input: &LintInput<'_>, findings: &mut FindingSink<'_
 fn sharing_pods(context: &CheckContext<'_>, name: &str) -> Option<String> {
     match context.input.job {
         Some(job) => {
-            let pods = job.shared_claims.get(name).copied().flatten().filter(|pods| *pods > 1);
+            let pods = job.facts.shared_claims.get(name).copied().flatten().filter(|pods| *pods > 1);
             pods.map(|pods| format!("{pods} pods"))
         }
         None => context.has_several_pods().then(|| "the job's pods".to_owned()),

@@ -32,7 +32,7 @@ pub(super) fn cumem_disabled(context: &CheckContext<'_>, findings: &mut FindingS
             continue;
         }
         let is_enabled = settings.number("NCCL_MNNVL_ENABLE").map(|number| number != 0);
-        let ranks_have_channels = || context.input.job.is_some_and(|job| job.has_channels);
+        let ranks_have_channels = || context.input.job.is_some_and(|job| job.facts.has_channels);
         let in_domain = || container.has_channel() || context.is_launcher(container) && ranks_have_channels();
         if is_enabled.unwrap_or_else(in_domain) {
             let message = format!("{}: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes", container.display_name());
@@ -87,8 +87,8 @@ pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut Findin
 
 /// Returns the first known domain that the job claims, with the number of pods that claim it, if that is known.
 fn domain<'a>(context: &CheckContext<'a>) -> Option<(&'a ComputeDomain, Option<u64>)> {
-    let job = context.input.job?;
-    context.input.compute_domains.iter().find_map(|domain| Some((domain, *job.claim_templates.get(&domain.template)?)))
+    let templates = &context.input.job?.facts.claim_templates;
+    context.input.compute_domains.iter().find_map(|domain| Some((domain, *templates.get(&domain.template)?)))
 }
 
 /// Returns true if the pod itself claims a channel of `domain`.

@@ -117,7 +117,7 @@ impl<'a> CheckContext<'a> {
     /// Returns the adapters that the settings of `container` apply to: its own, and those of the job that it launches.
     pub(super) fn target_adapters<'b>(&'b self, container: &'b ContainerFacts<'a>) -> impl Iterator<Item = &'b str> {
         let launched = self.input.job.filter(|_| self.is_launcher(container));
-        let of_job = launched.into_iter().flat_map(|job| &job.adapters).map(String::as_str);
+        let of_job = launched.into_iter().flat_map(|job| &job.facts.adapters).map(String::as_str);
         container.adapter_names().chain(of_job)
     }
 

@@ -30,8 +30,9 @@ pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut Findi
             continue;
         }
         let settings = &container.settings;
+        let facts = context.input.job.map(|job| &*job.facts);
         let by_job =
-            |name: &str| context.input.job.is_some_and(|job| job.passes_unknown || job.passed_variables.contains(name));
+            |name: &str| facts.is_some_and(|facts| facts.passes_unknown || facts.passed_variables.contains(name));
         // The container may run both sshd and, in one of the pods, mpirun.
         let is_passed =
             |name: &str| settings.passes_unknown || settings.passed_variables.contains(&name) || by_job(name);

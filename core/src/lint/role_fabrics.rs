@@ -79,7 +79,8 @@ impl JobContext {
     /// Adds the decisions about the roles of the workload, which select some of `profiles`.
     #[must_use]
     pub(crate) fn with_decisions(self, roles: &[DecidedRole<'_>], profiles: &Profiles) -> Self {
-        let named: Vec<(&str, &RoleRequests)> = roles.iter().map(|role| role.name).zip(&self.roles).collect();
+        let requests = self.facts.roles.iter().skip(self.first_role);
+        let named: Vec<(&str, &RoleRequests)> = roles.iter().map(|role| role.name).zip(requests).collect();
         let has_profile =
             roles.iter().any(|role| matches!(fabric(role), RoleFabric::Profile(_) | RoleFabric::FellBack));
         // A profile adds the adapters to the roles without them.

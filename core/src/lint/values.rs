@@ -188,7 +188,7 @@ pub(super) fn unknown_adapter(context: &CheckContext<'_>, findings: &mut Finding
 pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let index = container.settings.number("NCCL_IB_GID_INDEX").filter(|index| *index >= 0);
-        let by_job = context.input.job.is_some_and(|job| job.shares_gid_table);
+        let by_job = context.input.job.is_some_and(|job| job.facts.shares_gid_table);
         let is_shared = by_job || rdma::shares_gid_table(context.input.pod);
         // A launcher passes the value on to pods for which the profile sets the same one.
         let is_expected = || !is_shared && is_of_profile(context, container, "NCCL_IB_GID_INDEX");

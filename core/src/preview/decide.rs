@@ -14,7 +14,7 @@ use crate::finding::{self, Finding, Severity};
 use crate::gang::GangView;
 use crate::lint::{
     CAPTURED_TRAFFIC, DecidedRole, JobContext, LintInput, MESH, OPTED_OUT, PORTLESS_SERVICE, PatchedRole, QUOTA,
-    UNKNOWN_CLAIMS, is_exclusion_audited, lint_selected, mesh_findings, of_all_roles, unknown_claims,
+    UNKNOWN_CLAIMS, WorkloadFacts, is_exclusion_audited, lint_selected, mesh_findings, of_all_roles, unknown_claims,
 };
 use crate::mutate::{Outcome, Reason, Snapshot, excluded, lint_input, mutate_and_apply};
 use crate::pod::{Pod, predict_injection};
@@ -74,8 +74,8 @@ impl Preview {
         }
     }
 
-    /// Returns the facts of the job of each role of `workload`, whose pods form `gangs`: of the whole workload, or of the component of an
-    /// `AppWrapper`. `outcomes` are the decisions about the pods of the roles, and these pods after the patch.
+    /// Returns the facts of the job of each role of `workload`, whose pods form `gangs`: of the whole workload, or of the component
+    /// of an `AppWrapper`. `outcomes` are the decisions about the pods of the roles, and these pods after the patch.
     pub(super) fn job_contexts(
         &self,
         workload: &Value,
@@ -84,43 +84,41 @@ impl Preview {
         outcomes: &[(Outcome, Value)],
         gangs: &Gangs,
     ) -> Vec<Arc<JobContext>> {
-        let has_several = roles.first().map(component) != roles.last().map(component);
-        let all = has_several.then(|| {
-            let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
-            JobContext::from_pods(pods, self.facts.view(namespace, None).claims)
-        });
+        let facts = Arc::new(self.workload_facts(namespace, roles, outcomes));
         let (mut jobs, mut others) = (Vec::with_capacity(roles.len()), outcomes);
         for members in roles.chunk_by(|role, next| component(role) == component(next)) {
             let (outcomes, rest) = others.split_at(members.len());
             others = rest;
-            let job = self.job_context(workload, namespace, members, outcomes, gangs);
-            let job = match &all {
-                Some(all) => job.with_claims_of(all),
-                None => job,
-            };
-            jobs.extend(iter::repeat_n(Arc::new(job), members.len()));
+            let job = JobContext::new(Arc::clone(&facts), jobs.len()).with_workload(workload);
+            let job = Arc::new(self.with_roles(job, namespace, members, outcomes, gangs));
+            jobs.extend(iter::repeat_n(job, members.len()));
         }
         jobs
     }
 
-    /// Returns the facts of one job, which has these `roles`.
-    fn job_context(
+    /// Returns the facts of the pods of all `roles` of a workload.
+    fn workload_facts(&self, namespace: &str, roles: &[RolePod], outcomes: &[(Outcome, Value)]) -> WorkloadFacts {
+        let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
+        let mut facts = WorkloadFacts::from_pods(pods, self.facts.view(namespace, None).claims);
+        for (role, (_, patched)) in roles.iter().zip(outcomes) {
+            let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
+            facts = facts.with_patched(&lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot));
+        }
+        facts
+    }
+
+    /// Adds the facts of one job, which has these `roles`, to `job`.
+    fn with_roles(
         &self,
-        workload: &Value,
+        job: JobContext,
         namespace: &str,
         roles: &[RolePod],
         outcomes: &[(Outcome, Value)],
         gangs: &Gangs,
     ) -> JobContext {
-        let facts = self.facts.view(namespace, None);
-        let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
-        let mut job = JobContext::from_pods(pods, facts.claims).with_workload(workload);
-        for (role, (_, patched)) in roles.iter().zip(outcomes) {
-            let snapshot = self.snapshot(namespace, Mode::Enabled, role.replicas);
-            job = job.with_patched(&lint_input(Pod::new(&role.pod), Pod::new(patched), &snapshot));
-        }
+        let mesh = self.facts.view(namespace, None).mesh;
         let joint_roles = roles.iter().filter(|role| gangs.starts_with_others(Pod::new(&role.pod), namespace));
-        job = job.with_joint_roles(joint_roles.map(|role| &*role.name));
+        let job = job.with_joint_roles(joint_roles.map(|role| &*role.name));
         let labels = self.context.labels(namespace);
         let decided = roles
             .iter()
@@ -137,7 +135,7 @@ impl Preview {
         });
         let patched: Vec<PatchedRole<'_>> = patched.collect();
         let job = job.with_decisions(&decided.collect::<Vec<_>>(), &self.config.fabric.profiles);
-        job.with_mesh(patched.iter().copied(), facts.mesh).with_traffic(patched.into_iter(), facts.mesh)
+        job.with_mesh(patched.iter().copied(), mesh).with_traffic(patched.into_iter(), mesh)
     }
 
     /// Adds the findings for the pod of `role`, after the patch, that need the facts of the whole job: those that depend on all its

@@ -63,6 +63,44 @@ spec:
           volumes: [{name: shm, emptyDir: {medium: Memory}}]
 ";
 
+/// Components of which one passes SETTING to ranks in the other.
+const WRAPPED_MPI_JOB: &str = "\
+apiVersion: workload.codeflare.dev/v1beta2
+kind: AppWrapper
+metadata: {name: llama}
+spec:
+  components:
+  - template:
+      apiVersion: batch/v1
+      kind: Job
+      metadata: {name: launcher}
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers:
+            - {name: launcher, image: i, command: [mpirun, -x, SETTING, -n, '16', train]}
+  - template:
+      apiVersion: apps/v1
+      kind: StatefulSet
+      metadata: {name: worker}
+      spec:
+        replicas: 2
+        serviceName: worker
+        selector: {matchLabels: {a: b}}
+        template:
+          metadata: {labels: {a: b}}
+          spec:
+            containers:
+            - name: worker
+              image: i
+              command: [/usr/sbin/sshd, -De]
+              env: [{name: NCCL_DEBUG, value: INFO}]
+              resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
+              volumeMounts: [{name: shm, mountPath: /dev/shm}]
+            volumes: [{name: shm, emptyDir: {medium: Memory}}]
+";
+
 /// A job of Kubeflow Trainer whose launcher runs `mpirun`. `AS_NODE` selects whether the launcher also runs ranks.
 const MPI_TRAIN_JOB: &str = "\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -215,6 +253,20 @@ fn manifest_with(id: &str) -> String {
     &MPI_JOB.replace("SETTING", "NCCL_DEBUG_SUBSYS=NET"),
     0,
     &["E: 0, W: 0"],
+    ""
+)]
+#[case::launcher_in_another_component(
+    &["lint", "-f", "-", "--fail-on", "W"],
+    &WRAPPED_MPI_JOB.replace("SETTING", "NCCL_DEBUG"),
+    0,
+    &["E: 0, W: 0"],
+    ""
+)]
+#[case::launcher_that_disables_the_adapters_of_another_component(
+    &["lint", "-f", "-"],
+    &WRAPPED_MPI_JOB.replace("SETTING", "NCCL_IB_DISABLE=1"),
+    1,
+    &["FP003 E container launcher: NCCL_IB_DISABLE is set: NCCL does not use rdma/ib"],
     ""
 )]
 #[case::roles_are_folded(&["lint", "-f", "examples/pytorchjob.yaml"], "", 0, &["examples/pytorchjob.yaml:2: PyTorchJob research/llama-pretrain Master, Worker\n"], "")]

@@ -1,6 +1,7 @@
 //! A pod and its context, for the checks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
@@ -9,7 +10,7 @@ use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
 use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::gang::pins::Pin;
-use trainmesh_core::lint::{JobContext, LintInput, PatchedRole, lint_selected, warning_line};
+use trainmesh_core::lint::{JobContext, LintInput, PatchedRole, WorkloadFacts, lint_selected, warning_line};
 use trainmesh_core::mesh_objects::{MeshObjects, MeshView};
 use trainmesh_core::mutate::{Reason, RuleId, RuleOutcome, Verdict};
 use trainmesh_core::pod::{Pod, predict_injection};
@@ -196,7 +197,10 @@ impl Scenario {
         };
         let others = self.others.as_ref().map(|others| others.iter().map(|other| (Pod::new(other), Some(1))));
         let role = (pod, self.replicas.or(Some(1)));
-        let job = others.map(|others| JobContext::from_pods([role].into_iter().chain(others), cluster.claims));
+        let job = others.map(|others| {
+            let facts = WorkloadFacts::from_pods([role].into_iter().chain(others), cluster.claims);
+            JobContext::new(Arc::new(facts), 0)
+        });
         let labels = json!({"kueue.x-k8s.io/queue-name": "queue"});
         let workload =
             self.queued.map(|kind| json!({"kind": kind, "metadata": {"labels": labels}})).unwrap_or_default();
