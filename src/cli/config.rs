@@ -11,6 +11,7 @@ use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
 use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, ValuesFacts};
+use trainmesh_core::duration;
 use trainmesh_core::fabric::misspelled_machine;
 use trainmesh_core::printable::Printable;
 use trainmesh_core::scope::Installation;
@@ -105,6 +106,8 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             };
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
             report_missing_pod_ranges(&configuration);
+            report_complete_ranges(&configuration);
+            report_long_wait(&configuration);
             report_missing_controller(&configuration, lacks_controller);
             report_limited_default(&configuration);
             report_replaced_profiles(&configuration);
@@ -146,6 +149,34 @@ fn report_missing_pod_ranges(configuration: &Configuration) {
             format_args!(
                 "mesh.traffic is direct without mesh.podCIDRs, so that the mode is refused for every pod: list the IP ranges \
                  of the pods; `trainmesh doctor` suggests them"
+            ),
+        );
+    }
+}
+
+/// Prints a warning for each list of ranges that contains every address of a family.
+fn report_complete_ranges(configuration: &Configuration) {
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (list, family) in configuration.mesh.complete_ranges() {
+        print_warning(
+            &mut stderr,
+            format_args!(
+                "mesh.{list} contains every address of {family}, so that proxies capture no connection to one in the \
+                 traffic mode direct: list only the ranges that the mesh excludes, and those of the pods"
+            ),
+        );
+    }
+}
+
+/// Prints a warning if pods wait long for a proxy that does not become ready.
+fn report_long_wait(configuration: &Configuration) {
+    if let Some(wait) = configuration.mesh.long_wait() {
+        print_warning(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "mesh.waitTimeout is {}, during which a pod whose proxy does not become ready keeps its devices: set \
+                 a few minutes, in which a proxy starts",
+                duration::format_with_days(wait)
             ),
         );
     }

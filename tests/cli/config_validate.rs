@@ -140,6 +140,19 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::sections_alone(&["mesh: {hold: false}"], 2, "", "0.yaml:1: apiVersion: missing")]
 #[case::direct_without_pod_ranges(&["config: {mesh: {traffic: direct}}"], 0, "is valid", "mesh.traffic is direct without mesh.podCIDRs")]
 #[case::direct(&["config: {mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}}"], 0, "is valid", "")]
+#[case::every_address(
+    &["config: {mesh: {excludeIPRanges: ['::/0']}}"], 0, "is valid",
+    "warning: mesh.excludeIPRanges contains every address of IPv6, so that proxies capture no connection to one in the traffic mode direct: "
+)]
+#[case::every_address_together(
+    &["config: {mesh: {podCIDRs: [10.0.0.0/8, 128.0.0.0/2, 0.0.0.0/1, 192.0.0.0/2]}}"], 0, "is valid",
+    "warning: mesh.podCIDRs contains every address of IPv4, so"
+)]
+#[case::almost_every_address(
+    &["config: {mesh: {podCIDRs: [0.0.0.0/1, 0.0.0.0/1, 64.0.0.0/2, '8000::/1', 128.0.0.0/2]}}"], 0, "is valid", ""
+)]
+#[case::long_wait(&["config: {mesh: {waitTimeout: 2h}}"], 0, "is valid", "warning: mesh.waitTimeout is 2h, during which ")]
+#[case::longest_wait(&["config: {mesh: {waitTimeout: 1h}}"], 0, "is valid", "")]
 #[case::each_item(&["config: {mesh: {podCIDRs: [10.0.0.0/33, 10.1.0.0/16, abc]}}"], 2, "", "item 3: ")]
 #[case::gang_without_a_controller(&["controller: {enabled: false}\nconfig: {gang: {default: volcano}}"], 0, "is valid", "warning: gang.default is volcano, but controller.enabled is false")]
 #[case::gang_with_a_controller(&["config: {gang: {default: volcano}}"], 0, "is valid", "")]

@@ -23,30 +23,35 @@ const PATTERN: &str =
 /// Validates a list of ranges.
 pub(super) fn check_ranges(ranges: &[Cidr]) -> Result<(), String> {
     let found = ranges.len();
-    if found > MAX_RANGES {
-        return Err(format!("expected at most {MAX_RANGES} ranges, found {found}"));
+    if found > MAX_RANGES { Err(format!("expected at most {MAX_RANGES} ranges, found {found}")) } else { Ok(()) }
+}
+
+/// Validates the ranges of the pods.
+pub(super) fn check_pod_ranges(ranges: &[Cidr]) -> Result<(), String> {
+    if let Some(all) = ranges.iter().find(|range| range.prefix() == 0) {
+        return Err(format!("{all} contains every address, not only those of pods: list the ranges of the pods"));
     }
-    let everything = if let Some(all) = ranges.iter().find(|range| range.prefix() == 0) {
-        format!("{all} contains")
-    } else if contain_all(ranges, Cidr::is_ipv4) || contain_all(ranges, |range| !range.is_ipv4()) {
-        "the ranges together contain".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err(format!("{everything} every address: set traffic to disableCapture to capture no traffic"))
+    check_ranges(ranges)
+}
+
+/// Returns the name of the address family of which the `ranges` contain every address together.
+pub(super) fn complete_family(ranges: &[Cidr]) -> Option<&'static str> {
+    let families = [("IPv4", true), ("IPv6", false)];
+    families.into_iter().find(|(_, is_ipv4)| contain_all(ranges, *is_ipv4)).map(|(family, _)| family)
 }
 
 /// Returns true if the `ranges` of a family contain all its addresses together.
-fn contain_all(ranges: &[Cidr], is_of_family: impl Fn(Cidr) -> bool) -> bool {
+fn contain_all(ranges: &[Cidr], is_ipv4: bool) -> bool {
     let mut distinct: Vec<Cidr> = Vec::new();
-    for range in ranges.iter().copied().filter(|range| is_of_family(*range)) {
+    for range in ranges.iter().copied().filter(|range| range.is_ipv4() == is_ipv4) {
         if !distinct.iter().any(|known| known.covers(range)) {
             distinct.retain(|known| !range.covers(*known));
             distinct.push(range);
         }
     }
-    // Ranges that do not overlap: their shares of all addresses add up. More than 50 different prefixes may be rounded.
-    distinct.iter().map(|range| 0.5_f64.powi(i32::from(range.prefix()))).sum::<f64>() >= 1.0
+    // Ranges that do not overlap: their shares of all addresses add up, in units of 2^-128. All of them overflow.
+    let mut shares = distinct.iter().map(|range| 1_u128.checked_shl(128 - u32::from(range.prefix())));
+    shares.try_fold(0_u128, |sum, share| sum.checked_add(share?)).is_none()
 }
 
 impl Scalar for Cidr {

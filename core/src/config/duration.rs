@@ -29,11 +29,6 @@ impl ConfigDuration {
             Err(format!("expected {min} to {max}, found {found}"))
         }
     }
-
-    /// Returns a validation function for an optional duration of at most `max`.
-    pub(super) fn at_most(max: Duration) -> impl Fn(&Option<Self>) -> Result<(), String> {
-        move |found| found.map_or(Ok(()), |found| Self::within(Duration::ZERO..=max)(&found))
-    }
 }
 
 impl Scalar for ConfigDuration {

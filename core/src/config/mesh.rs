@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigDuration;
 use super::choice::{self, choices};
-use super::cidr::check_ranges;
+use super::cidr::{check_pod_ranges, check_ranges, complete_family};
 use super::section::section;
 use crate::cidr::Cidr;
 
-/// Maximum of `waitTimeout`. A pod that waits longer for its proxy only keeps its devices from others.
-const MAX_WAIT: Duration = Duration::from_hours(1);
+/// Longest `waitTimeout` without a warning. A pod that waits longer for its proxy only keeps its devices from others.
+const LONG_WAIT: Duration = Duration::from_hours(1);
 
 section! {
     /// Rules for pods with an Istio sidecar.
@@ -24,13 +24,13 @@ section! {
         /// Timeout of `pilot-agent wait` if the injection template does not set one. Null: Istio's default of one
         /// minute.
         #[cfg_attr(feature = "schema", schemars(with = "ConfigDuration"))]
-        pub wait_timeout: Option<ConfigDuration> => ConfigDuration::at_most(MAX_WAIT),
+        pub wait_timeout: Option<ConfigDuration>,
         /// Use of native sidecars.
         pub native_sidecar: NativeSidecar = NativeSidecar::Leave,
         /// Traffic that passes through Envoy. The label `trainmesh.dev/mesh-traffic` takes precedence.
         pub traffic: Traffic = Traffic::Leave,
         /// IP ranges of the pods. Required by the mode `direct`, which excludes them from capture.
-        pub pod_cidrs as "podCIDRs": Vec<Cidr> => check_ranges,
+        pub pod_cidrs as "podCIDRs": Vec<Cidr> => check_pod_ranges,
         /// IP ranges that the mesh excludes from capture for all pods (`global.proxy.excludeIPRanges` of Istio's
         /// injector). The annotation that the mode `direct` writes replaces them, and therefore repeats them.
         pub exclude_ip_ranges as "excludeIPRanges": Vec<Cidr> => check_ranges,
@@ -61,6 +61,20 @@ pub enum Traffic {
     DisableCapture,
     /// No proxy is injected.
     DisableInjection,
+}
+
+impl Mesh {
+    /// Returns `waitTimeout` if it is so long that it is unlikely to be intended.
+    #[must_use]
+    pub fn long_wait(&self) -> Option<Duration> {
+        self.wait_timeout.map(|ConfigDuration(wait)| wait).filter(|wait| *wait > LONG_WAIT)
+    }
+
+    /// Returns the lists of ranges that contain every address of a family, each with the name of the family.
+    pub fn complete_ranges(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let lists = [("podCIDRs", &self.pod_cidrs), ("excludeIPRanges", &self.exclude_ip_ranges)];
+        lists.into_iter().filter_map(|(list, ranges)| Some((list, complete_family(ranges)?)))
+    }
 }
 
 impl fmt::Display for NativeSidecar {
