@@ -1195,6 +1195,36 @@ fn tr012_devices_that_trainmesh_adds(#[case] text: String, #[case] expected: Opt
     ),
     None
 )]
+#[case::minimum_without_the_pods_of_the_default_scheduler(
+    kubeflow_schedulers(
+        "runPolicy: {schedulingPolicy: {minAvailable: 2}}",
+        "schedulerName: default-scheduler,",
+        "schedulerName: volcano,"
+    ),
+    None
+)]
+#[case::minimum_of_the_default_scheduler(
+    kubeflow_schedulers(
+        "runPolicy: {schedulingPolicy: {minAvailable: 2}}",
+        "schedulerName: volcano,",
+        "schedulerName: default-scheduler,"
+    ),
+    Some(
+        "the pods of the gang have the schedulers default-scheduler, volcano: each sees a part of the gang, and waits for the rest"
+    )
+)]
+#[case::scheduler_that_mpi_operator_sets(
+    kubeflow_schedulers(
+        "runPolicy: {schedulingPolicy: {minAvailable: 3}}",
+        "schedulerName: default-scheduler,",
+        "schedulerName: volcano,"
+    )
+    .replace("kubeflow.org/v1", "kubeflow.org/v2beta1")
+    .replace("PyTorchJob", "MPIJob")
+    .replace("pytorchReplicaSpecs", "mpiReplicaSpecs")
+    .replace("Master", "Launcher"),
+    None
+)]
 fn tr013_schedulers(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR013", &text, expected);
 }

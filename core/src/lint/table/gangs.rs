@@ -88,8 +88,8 @@ spec:
         severity: Severity::Warning,
         title: "pods of one gang with different schedulers",
         why: "Each scheduler counts only the pods with its own schedulerName. The gang reaches its minimum for none of them, so \
-              that its pods stay Pending. An operator of Kubeflow with a minimum in schedulingPolicy sets the scheduler only in \
-              pods without one.",
+              that its pods stay Pending. For a job with a minimum in schedulingPolicy, the training operator sets the scheduler \
+              only in pods without one.",
         fix: "set the same schedulerName in all pod templates of the job",
         example: Example {
             given: "",

@@ -33,6 +33,9 @@ const MIN_AVAILABLE: &str = "/spec/runPolicy/schedulingPolicy/minAvailable";
 /// Field of the operators of Kubeflow with the resources of a gang.
 const MIN_RESOURCES: &str = "/spec/runPolicy/schedulingPolicy/minResources";
 
+/// API of the `MPIJobs` of mpi-operator. Those of the training-operator have another one.
+const MPI_OPERATOR_API: &str = "kubeflow.org/v2beta1";
+
 /// Maximum length of the task groups of `YuniKorn` that are read, in bytes.
 const MAX_TASK_GROUPS: usize = 64 * 1024;
 
@@ -208,14 +211,24 @@ pub(crate) fn mixed_schedulers(context: &CheckContext<'_>, findings: &mut Findin
     }
 }
 
-/// Reports different schedulers in the pods of an operator of Kubeflow with the minimum of a gang. The operator sets the scheduler of its
-/// gangs only in pods without one.
+/// Reports different schedulers in the pods of a job of the training-operator with the minimum of a gang. The operator
+/// sets the scheduler of its gangs only in pods without one.
 fn mixed_in_policy(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
-    if workload.scheduling_policy("minAvailable").is_none() {
+    let Some(minimum) = workload.scheduling_policy("minAvailable").and_then(Value::as_u64) else { return };
+    // mpi-operator sets the scheduler of its gangs in all pods.
+    if json::text(workload.value(), "apiVersion") == Some(MPI_OPERATOR_API) {
         return;
     }
     let members = || workload.roles.iter().filter(|member| member.replicas != Some(0));
     let names: BTreeSet<&str> = members().filter_map(|member| own_scheduler(member.original)).collect();
+    // The default scheduler counts no pods.
+    let may_reach_minimum = |name: &str| {
+        let is_counted = |member: &&RolePods<'_>| own_scheduler(member.original).is_none_or(|own| own == name);
+        WorkloadManifest::pods(members().filter(is_counted)).is_none_or(|pods| pods >= minimum)
+    };
+    if names.iter().any(|name| *name != DEFAULT_SCHEDULER && may_reach_minimum(name)) {
+        return;
+    }
     let first = members().find_map(|member| own_scheduler(member.original));
     if names.len() > 1 && own_scheduler(role.original).is_some_and(|own| Some(own) != first) {
         report_schedulers(names, findings);
