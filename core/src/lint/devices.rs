@@ -147,19 +147,22 @@ pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSin
     }
 }
 
-/// Reports a pod with peers that gets none of the adapters of the profile, which only pods that use whole nodes get. A single pod needs
-/// none.
+/// Reports a pod with peers that requests no adapters, and gets none of the profile, because only pods that use whole nodes
+/// get them. A single pod needs none.
 fn without_adapters(context: &CheckContext<'_>, profile: &Profile, findings: &mut FindingSink<'_>) {
     // The rule skips the whole profile.
     let devices = profile.resources.iter().filter(|resource| !resource.opt_in);
     let node_gpus = devices.filter_map(|resource| resource.full_node_gpus).max();
     let LintInput { pod, member, replicas, .. } = *context.input;
     let has_peers = member.is_some_and(|member| workload::has_training_peers(pod, member, replicas));
+    let has_adapters = context.containers.iter().any(|container| container.adapter_names().next().is_some());
+    // The rule refuses a pod on another machine.
+    let is_for_machine = pod.selected_machines().iter().all(|machine| profile.matches.allows_machine(machine));
     let mut containers = context.gpu_containers();
     // The GPUs of several containers are those of one pod.
     let (Some(node_gpus), Some(container), None) = (node_gpus, containers.next(), containers.next()) else { return };
     let is_of_profile = container.accelerator.is_none_or(|accelerator| profile.matches.is_accelerator(accelerator));
-    if has_peers && is_of_profile && container.gpus.is_less_than(node_gpus) {
+    if has_peers && !has_adapters && is_for_machine && is_of_profile && container.gpus.is_less_than(node_gpus) {
         let (name, gpus, profile_name) = (container.display_name(), container.gpus, &profile.name);
         let message = format!("{name}: requests {gpus} of {node_gpus} GPUs, but {profile_name} needs whole nodes");
         findings.push(container.accelerators_pointer(), message);

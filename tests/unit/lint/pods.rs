@@ -495,10 +495,15 @@ fn gpus(count: u64) -> Scenario {
 
 /// Returns the worker of a training job with this number of GPUs.
 fn worker(gpus: u64) -> Scenario {
+    worker_on("{}", &format!("nvidia.com/gpu: {gpus}"))
+}
+
+/// Returns the worker of a training job with this node selector and these limits.
+fn worker_on(node_selector: &str, limits: &str) -> Scenario {
     pod(&format!(
         "{{metadata: {{labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
-         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '0'}}}}, spec: {{containers: [{{name: train, \
-         resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}]}}}}"
+         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '0'}}}}, spec: {{nodeSelector: {node_selector}, \
+         containers: [{{name: train, resources: {{limits: {{{limits}}}}}}}]}}}}"
     ))
 }
 
@@ -527,6 +532,22 @@ const WHOLE_NODES: &str = "transport: ib\nresources: [{name: rdma/ib, mode: perP
 #[case::no_training(gpus(4).profile(WHOLE_NODES).replicas(2), None)]
 #[case::adapters_of_each_pod(worker(4).profile("transport: ib\nresources: [{name: rdma/ib}]").replicas(2), None)]
 #[case::no_adapters(worker(4).profile("transport: tcp").replicas(2), None)]
+#[case::adapters_of_the_pod(
+    worker_on("{}", "nvidia.com/gpu: 4, rdma/ib: 1").profile(WHOLE_NODES).replicas(2),
+    None
+)]
+#[case::another_machine(
+    worker_on("{node.kubernetes.io/instance-type: l40}", "nvidia.com/gpu: 4")
+        .profile(&format!("{WHOLE_NODES}\nmatch: {{machines: [h100]}}"))
+        .replicas(2),
+    None
+)]
+#[case::machine_of_the_profile(
+    worker_on("{node.kubernetes.io/instance-type: h100}", "nvidia.com/gpu: 4")
+        .profile(&format!("{WHOLE_NODES}\nmatch: {{machines: [h100]}}"))
+        .replicas(2),
+    Some("container train: requests 4 of 8 GPUs, but site needs whole nodes")
+)]
 fn fp032_partial_node(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP032", scenario, expected);
 }
