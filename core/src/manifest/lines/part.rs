@@ -42,7 +42,7 @@ impl<'tree, 'pod> Part<'tree, 'pod> {
             let next = match pod {
                 Value::Array(_) => {
                     let same = node.items().find(|item| is_same_item(item.value, value));
-                    same.or_else(|| node.items().find(|item| is_extended(item.value, value)))
+                    same.or_else(|| extended_item(node, value))
                 }
                 _ if key == "spec" => pod_spec(node),
                 _ => node.get(key),
@@ -81,14 +81,25 @@ fn is_same_item(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns true if `item` and `value` have no name, and `value` is `item` with the fields that an operator adds: the name of a
-/// container may be misspelled.
-fn is_extended(item: &Value, value: &Value) -> bool {
-    let (Some(item), Some(value)) = (item.as_object(), value.as_object()) else { return false };
+/// Returns the item of `list` to which an operator added fields, so that it became `value`: the one with the most fields that
+/// `value` contains. Returns `None` if several have as many.
+fn extended_item<'tree>(list: Node<'tree>, value: &Value) -> Option<Node<'tree>> {
+    let found = list.items().filter_map(|item| Some((kept_fields(item.value, value)?, item)));
+    let found: Vec<((usize, usize), Node<'_>)> = found.collect();
+    let most = found.iter().map(|(kept, _)| *kept).max()?;
+    let mut largest = found.into_iter().filter(|(kept, _)| *kept == most).map(|(_, item)| item);
+    largest.next().filter(|_| largest.next().is_none())
+}
+
+/// Returns the number of fields of `item`, and of those that are the same in `value`, if both have no name, and `value` is
+/// `item` with the fields that an operator adds: the name of a container may be misspelled.
+fn kept_fields(item: &Value, value: &Value) -> Option<(usize, usize)> {
+    let (item, value) = (item.as_object()?, value.as_object()?);
     // Operators add to mappings and lists.
     let is_same_type = |a: &Value, b: &Value| a.is_object() && b.is_object() || a.is_array() && b.is_array();
     let is_kept =
         |(key, field): (&String, &Value)| value.get(key).is_some_and(|kept| kept == field || is_same_type(kept, field));
     let has_name = item.contains_key("name") || value.contains_key("name");
-    !has_name && !item.is_empty() && item.iter().all(is_kept)
+    let is_extended = !has_name && !item.is_empty() && item.iter().all(is_kept);
+    is_extended.then(|| (item.len(), item.iter().filter(|(key, field)| value.get(*key) == Some(*field)).count()))
 }

@@ -90,6 +90,40 @@ fn a_container_without_a_name_is_found_by_its_other_fields(
     assert_eq!(document(&text, 1, None).pod_field_line("", &pod, &pointer), Some(line));
 }
 
+/// Containers without a name, of which one contains the fields of another.
+const UNNAMED: &str = "\
+spec:
+  template:
+    metadata: {}
+    spec:
+      containers:
+      - image: i
+      - image: i
+        tty: true
+      - image: i
+        env: [{name: A}]
+      - image: i
+        env: [{name: B}]
+";
+
+#[rstest]
+#[case::fewest_fields(0, json!({"image": "i", "stdin": true}), "image", 6)]
+#[case::most_fields(1, json!({"image": "i", "tty": true, "stdin": true}), "tty", 8)]
+#[case::same_fields(3, json!({"image": "i", "env": [{"name": "B"}], "stdin": true}), "env", 12)]
+#[case::as_many_fields(3, json!({"image": "i", "env": [{"name": "B"}, {"name": "RANK"}]}), "image", 5)]
+fn a_container_without_a_name_is_that_with_most_of_its_fields(
+    #[case] index: usize,
+    #[case] container: Value,
+    #[case] field: &str,
+    #[case] line: u64,
+) {
+    let mut containers = vec![json!({"name": "a"}); 4];
+    containers[index] = container;
+    let pod = json!({"spec": {"containers": containers}});
+    let pointer = format!("/spec/containers/{index}/{field}");
+    assert_eq!(document(UNNAMED, 1, None).pod_field_line("", &pod, &pointer), Some(line));
+}
+
 #[rstest]
 #[case::list("\n  - containers\n", json!(["containers"]))]
 #[case::text(" abc\n", json!("abc"))]
