@@ -167,6 +167,11 @@ fn train_job(changes: &str) -> String {
     "lint -f -", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {resources: {requests: {storage: 1TB}}}\n", 1, &[],
     "line 4: FP049 E: PersistentVolumeClaim default/a: spec.resources.requests.storage: the apiserver rejects \"1TB\": expected a quantity such as 8 or 4Gi"
 )]
+#[case::placeholder_in_a_claim(
+    "lint -f -", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {resources: {requests: {storage: '${SIZE}'}}}\n", 2, &[],
+    "line 4: PersistentVolumeClaim: spec.resources.requests.storage contains the shell placeholder ${SIZE}: render the manifest with envsubst, or \
+     use --set SIZE=VALUE"
+)]
 #[case::copied_field_of_a_ray_worker(
     "lint -f - --fail-on W",
     &operator(

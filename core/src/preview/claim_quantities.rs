@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::InvalidField;
 use super::invalid_field::QUANTITY;
 use super::invalid_quantity::NOT_NEGATIVE;
+use super::{InvalidField, placeholders};
 use crate::hint::nearest;
 use crate::json;
 use crate::quantity::is_negative;
@@ -44,8 +44,10 @@ fn check<'a>(spec: &'a Value, path: &[Step<'a>], found: &mut Vec<(String, String
         for (name, amount) in amounts.into_iter().flatten() {
             let path = [path, &[Step::Key("resources"), Step::Key(list), Step::Key(name)]].concat();
             let is_scalar = amount.is_string() || amount.is_number();
+            // The preview of the manifest reports a placeholder, with its fix.
+            let is_rendered = || placeholders::reject([(String::new(), amount)]).is_ok();
             let expected = match is_negative(amount).filter(|_| is_scalar) {
-                None if is_scalar => QUANTITY,
+                None if is_scalar && is_rendered() => QUANTITY,
                 Some(true) => NOT_NEGATIVE,
                 _ if !has_storage && nearest(name, &[STORAGE]).is_some() => {
                     let path: String = path.iter().map(Step::to_string).collect();
@@ -73,6 +75,8 @@ mod tests {
     #[rstest]
     #[case::valid("1Ti", &[])]
     #[case::bytes("1TB", &["spec.resources.requests.storage: the apiserver rejects \"1TB\": expected a quantity such as 8 or 4Gi"])]
+    #[case::placeholder("${SIZE}", &[])]
+    #[case::expression_of_helm("{{ .Values.size }}", &[])]
     #[case::negative("-1Gi", &["spec.resources.requests.storage: the apiserver rejects \"-1Gi\": expected a quantity of 0 or more"])]
     fn amounts_that_the_apiserver_rejects_are_named(#[case] storage: &str, #[case] expected: &[&str]) {
         let claim = json!({"resources": {"requests": {"storage": storage}}});

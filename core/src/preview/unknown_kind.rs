@@ -14,6 +14,8 @@ use crate::gang::object::GroupApi;
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
 
+/// API version and kind of a claim for storage. The API type contains its amounts as text.
+const VOLUME_CLAIM: (&str, &str) = ("v1", "PersistentVolumeClaim");
 /// API group of Argo.
 const ARGO: &str = "argoproj.io";
 /// Kinds of Argo CD and Flux whose controllers render the manifests of pods: API group and kind.
@@ -59,6 +61,8 @@ impl Preview {
         if RuntimeReference::from_runtime(&document.value, &self.namespace).is_some() {
             placeholders::reject([(String::new(), &document.value)])?;
         }
+        let amounts = document.value.pointer("/spec/resources").filter(|_| (api_version, kind) == VOLUME_CLAIM);
+        placeholders::reject(amounts.map(|amounts| ("spec.resources".to_owned(), amounts)))?;
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         if kind == "PodGroup" && GroupApi::ALL.into_iter().any(|api| api.group() == group) {
             workload::validate_group(&document.value)?;
