@@ -4,6 +4,7 @@
 //! Kubernetes accepts any key and value, and does not report a misspelled one. Lint, admission warnings and doctor
 //! report it.
 
+pub(crate) mod capture;
 mod istio;
 mod istio_aux;
 mod pod_security;
@@ -236,7 +237,7 @@ pub(crate) fn parse_ports(text: &str) -> Result<Vec<u16>, &str> {
 }
 
 /// Parses a port. Istio ignores blanks around it.
-pub(crate) fn parse_port(text: &str) -> Option<u16> {
+fn parse_port(text: &str) -> Option<u16> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)

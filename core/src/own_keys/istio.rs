@@ -1,9 +1,8 @@
 //! Labels and annotations by which Istio injects pods, or redirects their traffic.
 
 use super::Location::{self, NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};
-use super::{correction, excerpt, parse_port, shown};
-use crate::cidr::Cidr;
-use crate::hint::{nearest, one_of};
+use super::{capture, correction, excerpt, shown};
+use crate::hint::nearest;
 use crate::keys;
 
 /// Values of [`keys::ISTIO_INJECTION`]. Istio treats every other one as `disabled`.
@@ -13,8 +12,6 @@ const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
 const POD_INJECTION: [&str; 2] = ["true", "false"];
 /// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
 const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
-/// Values of [`keys::INTERCEPTION_MODE`]. Istio's injector rejects pods with another one.
-const INTERCEPTION_MODES: [&str; 3] = ["REDIRECT", "TPROXY", "NONE"];
 /// Field of a proxy configuration that holds the application.
 const HOLD: &str = "holdApplicationUntilProxyStarts";
 /// Protobuf name of the field, which Istio also accepts.
@@ -69,29 +66,11 @@ fn misspelled_hold(config: &str) -> Option<String> {
     Some(format!("{}: {found} should be {HOLD}", keys::PROXY_CONFIG))
 }
 
-/// Returns why Istio's injector rejects a pod with this annotation (istio/istio 1.27, `pkg/kube/inject/validate.go`).
+/// Returns why Istio's injector rejects a pod with this annotation. The value comes last: messages of the webhook are cut.
 fn rejected_annotation(key: &str, value: &str) -> Option<String> {
-    let (is_valid, problem): (fn(&str) -> bool, _) = match key {
-        keys::INTERCEPTION_MODE => {
-            (|mode| INTERCEPTION_MODES.contains(&mode), format!("not {}", one_of(&INTERCEPTION_MODES)))
-        }
-        keys::INCLUDE_INBOUND_PORTS | keys::INCLUDE_OUTBOUND_RANGES if value == keys::CAPTURE_ALL => return None,
-        keys::INCLUDE_INBOUND_PORTS | keys::EXCLUDE_INBOUND_PORTS | keys::EXCLUDE_OUTBOUND_PORTS => {
-            (|port| parse_port(port).is_some(), "no port".to_owned())
-        }
-        keys::INCLUDE_OUTBOUND_RANGES | keys::EXCLUDE_OUTBOUND_RANGES => {
-            (|range| Cidr::parse(range).is_some(), "no CIDR".to_owned())
-        }
-        _ => return None,
-    };
-    // An empty list is valid.
-    let is_list = key != keys::INTERCEPTION_MODE;
-    if is_list && value.trim().is_empty() {
-        return None;
-    }
-    let is_rejected = |item: &&str| !is_valid(item);
-    let found = if is_list { value.split(',').find(is_rejected) } else { Some(value).filter(is_rejected) }?;
-    Some(format!("{key}: Istio rejects the pod: {:?} is {problem}", excerpt(found)))
+    let found = capture::rejected_item(key, value)?;
+    let name = key.strip_prefix(keys::TRAFFIC_PREFIX).unwrap_or(key);
+    Some(format!("{name}: Istio rejects the pod: expected {}, found {:?}", found.expected, excerpt(found.text)))
 }
 
 /// Returns the problem of a value with which Istio does not inject a pod, or injects it, against the intent.

@@ -46,15 +46,23 @@ fn named(annotation: &str) -> Scenario {
 #[case::the_rule_reports_it(labeled("trainmesh.dev/mesh-traffic: 'off'"), None)]
 #[case::port_that_istio_rejects(
     annotated("traffic.sidecar.istio.io/excludeOutboundPorts: '29500, 1x'").labelled("istio-injection", "enabled"),
-    Some("annotation traffic.sidecar.istio.io/excludeOutboundPorts: Istio rejects the pod: \" 1x\" is no port")
+    Some("annotation excludeOutboundPorts: Istio rejects the pod: expected a port, found \" 1x\"")
 )]
 #[case::range_that_istio_rejects(
     annotated("traffic.sidecar.istio.io/includeOutboundIPRanges: '10.0.0.0'").labelled("istio-injection", "enabled"),
-    Some("annotation traffic.sidecar.istio.io/includeOutboundIPRanges: Istio rejects the pod: \"10.0.0.0\" is no CIDR")
+    Some("annotation includeOutboundIPRanges: Istio rejects the pod: expected a CIDR, found \"10.0.0.0\"")
+)]
+#[case::blank_range(
+    annotated("traffic.sidecar.istio.io/includeOutboundIPRanges: ' '").labelled("istio-injection", "enabled"),
+    Some("annotation includeOutboundIPRanges: Istio rejects the pod: expected a CIDR, found \" \"")
+)]
+#[case::blank_ports(
+    annotated("traffic.sidecar.istio.io/excludeInboundPorts: ' '").labelled("istio-injection", "enabled"),
+    None
 )]
 #[case::interception_that_istio_rejects(
     annotated("sidecar.istio.io/interceptionMode: none").labelled("istio-injection", "enabled"),
-    Some("annotation sidecar.istio.io/interceptionMode: Istio rejects the pod: \"none\" is not REDIRECT, TPROXY or NONE")
+    Some("annotation sidecar.istio.io/interceptionMode: Istio rejects the pod: expected REDIRECT, TPROXY or NONE, found \"none\"")
 )]
 #[case::annotation_of_a_pod_that_is_not_injected(annotated("sidecar.istio.io/interceptionMode: none"), None)]
 #[case::valid_annotations(

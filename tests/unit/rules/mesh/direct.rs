@@ -218,6 +218,12 @@ fn a_manually_injected_pod_is_skipped() {
     "CaptureAnnotationInvalid",
     r#"excludeInboundPorts contains "http": expected a port"#
 )]
+#[case::blank_ports(
+    EXCLUDED_PORTS,
+    " ",
+    "CaptureAnnotationInvalid",
+    r#"excludeInboundPorts contains " ": expected a port"#
+)]
 #[case::large_port(
     INBOUND,
     "65536",

@@ -2,16 +2,11 @@
 
 use super::Refusal;
 use crate::cidr::Cidr;
-use crate::hint::one_of;
 use crate::keys;
 use crate::mutate::Reason;
-use crate::own_keys::{excerpt, parse_port};
+use crate::own_keys::capture::{self, InvalidItem};
+use crate::own_keys::excerpt;
 use crate::pod::Pod;
-
-/// Value with which an annotation selects everything.
-const ALL: &str = "*";
-/// Interception modes that the injector accepts (istio/istio 0098d99, `pkg/kube/inject/validate.go`).
-const MODES: [&str; 3] = ["REDIRECT", "TPROXY", "NONE"];
 
 /// The capture annotations of a pod.
 pub(super) struct CaptureAnnotations<'a> {
@@ -42,44 +37,38 @@ impl<'a> CaptureAnnotations<'a> {
     /// # Errors
     /// Returns a refusal that names the first invalid annotation.
     pub(super) fn parse(pod: Pod<'a>) -> Result<Self, Refusal> {
-        list(pod, keys::EXCLUDE_OUTBOUND_PORTS, "a port", parse_port)?;
-        if let Some(mode) = pod.annotation(keys::INTERCEPTION_MODE).filter(|mode| !MODES.contains(mode)) {
-            return Err(invalid(keys::INTERCEPTION_MODE, mode, &one_of(&MODES)));
+        list(pod, keys::EXCLUDE_OUTBOUND_PORTS, capture::ports)?;
+        if let Some(mode) = pod.annotation(keys::INTERCEPTION_MODE) {
+            capture::check_mode(mode).map_err(|found| invalid(keys::INTERCEPTION_MODE, &found))?;
         }
         Ok(Self {
-            included_ports: selection(pod, keys::INCLUDE_INBOUND_PORTS, "a port", parse_port)?,
-            excluded_ports: list(pod, keys::EXCLUDE_INBOUND_PORTS, "a port", parse_port)?,
-            included_ranges: selection(pod, keys::INCLUDE_OUTBOUND_RANGES, "a CIDR", Cidr::parse)?,
+            included_ports: selection(pod, keys::INCLUDE_INBOUND_PORTS, capture::ports)?,
+            excluded_ports: list(pod, keys::EXCLUDE_INBOUND_PORTS, capture::ports)?,
+            included_ranges: selection(pod, keys::INCLUDE_OUTBOUND_RANGES, capture::ranges)?,
             excluded_text: pod.annotation(keys::EXCLUDE_OUTBOUND_RANGES).unwrap_or_default(),
-            excluded_ranges: list(pod, keys::EXCLUDE_OUTBOUND_RANGES, "a CIDR", Cidr::parse)?,
+            excluded_ranges: list(pod, keys::EXCLUDE_OUTBOUND_RANGES, capture::ranges)?,
         })
     }
 }
 
-fn selection<T>(
-    pod: Pod<'_>,
-    key: &str,
-    expected: &str,
-    parse: fn(&str) -> Option<T>,
-) -> Result<Option<Selection<T>>, Refusal> {
+/// Parses the items of a list.
+type ParseList<T> = fn(&str) -> Result<Vec<T>, InvalidItem<'_>>;
+
+fn selection<T>(pod: Pod<'_>, key: &str, parse: ParseList<T>) -> Result<Option<Selection<T>>, Refusal> {
     match pod.annotation(key) {
         None => Ok(None),
-        Some(ALL) => Ok(Some(Selection::All)),
-        Some(_) => list(pod, key, expected, parse).map(|items| Some(Selection::Only(items))),
+        Some(keys::CAPTURE_ALL) => Ok(Some(Selection::All)),
+        Some(_) => list(pod, key, parse).map(|items| Some(Selection::Only(items))),
     }
 }
 
-fn list<T>(pod: Pod<'_>, key: &str, expected: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>, Refusal> {
-    let text = pod.annotation(key).unwrap_or_default();
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    let item = |item| parse(item).ok_or_else(|| invalid(key, item, expected));
-    text.split(',').map(item).collect()
+/// Parses a list. One of blanks is refused, also where the injector reads it as empty.
+fn list<T>(pod: Pod<'_>, key: &str, parse: ParseList<T>) -> Result<Vec<T>, Refusal> {
+    parse(pod.annotation(key).unwrap_or_default()).map_err(|found| invalid(key, &found))
 }
 
-fn invalid(key: &str, item: &str, expected: &str) -> Refusal {
+fn invalid(key: &str, found: &InvalidItem<'_>) -> Refusal {
     let name = key.strip_prefix(keys::TRAFFIC_PREFIX).unwrap_or(key);
-    let problem = format!("{name} contains {:?}: expected {expected}", excerpt(item));
+    let problem = format!("{name} contains {:?}: expected {}", excerpt(found.text), found.expected);
     Refusal::of_annotation(Reason::CaptureAnnotationInvalid, key, problem)
 }
