@@ -155,8 +155,8 @@ impl<'manifest> Found<'manifest> {
 
 /// Returns true if `text` contains an expression of Helm.
 fn is_of_helm(text: &str) -> bool {
-    let inner = text.split_once(EXPRESSION).and_then(|(_, rest)| rest.split_once("}}"));
-    inner.is_some_and(|(inner, _)| HELM_OBJECTS.iter().any(|object| inner.contains(object)))
+    let mut inner = text.split(EXPRESSION).skip(1).filter_map(|rest| rest.split_once("}}"));
+    inner.any(|(inner, _)| HELM_OBJECTS.iter().any(|object| inner.contains(object)))
 }
 
 /// Returns true if no shell reads the value of `item`, an item of `list`: a toleration, or a variable that NCCL reads. Kubernetes
@@ -220,6 +220,10 @@ mod tests {
     #[case::part_of_an_image(
         json!({"containers": [{"image": "r/{{ .Chart.Name }}:1"}]}),
         Some("containers[0].image is \"r/{{ .Chart.Name }}:1\": expected the value that Helm renders: run helm template first")
+    )]
+    #[case::second_expression(
+        json!({"image": "{{ $image }}:{{ .Values.tag }}"}),
+        Some("image is \"{{ $image }}:{{ .Values.tag }}\": expected the value that Helm renders: run helm template first")
     )]
     #[case::expression_in_a_script(json!({"args": ["echo {{ .Values.a }}"], "data": {"a": "{{ .Release.Name }}"}}), None)]
     #[case::expression_of_argo(json!({"metadata": {"name": "{{workflow.name}}"}, "image": "{{inputs.parameters.a}}"}), None)]
