@@ -125,6 +125,7 @@ mod tests {
     #[case::c10d_with_a_port("batch/v1", "Job", json!({"args": ["torchrun --rdzv-backend c10d --rdzv-endpoint a:29526 t.py"]}), &[29526])]
     #[case::deepspeed_with_variables_of_torchrun("kubeflow.org/v1", "PyTorchJob", json!({"command": ["deepspeed", "--master_addr=a", "t.py"], "env": [{"name": "PET_MASTER_PORT", "value": "23456"}]}), &[23456, 29500])]
     #[case::deepspeed_with_a_flag("kubeflow.org/v1", "PyTorchJob", json!({"command": ["deepspeed", "--master_port=1", "t.py"], "env": [{"name": "PET_MASTER_PORT", "value": "23456"}]}), &[1, 23456])]
+    #[case::deepspeed_with_an_assignment("batch/v1", "Job", json!({"args": ["PET_MASTER_PORT=1 deepspeed t.py"]}), &[1, 29500])]
     #[case::default_of_deepspeed_in_a_shell("batch/v1", "Job", json!({"command": ["sh", "-c", "deepspeed -H hosts t.py"]}), &[29500])]
     #[case::default_of_deepspeed_after_its_installation("batch/v1", "Job", json!({"args": ["pip install deepspeed && deepspeed t.py"]}), &[29500])]
     #[case::module_of_deepspeed("batch/v1", "Job", json!({"args": ["python -m deepspeed.launcher.runner t.py"]}), &[29500])]

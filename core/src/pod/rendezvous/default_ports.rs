@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::{iter, mem};
 
-use super::{MAIN_PROCESS_PORT, assignments, is_loopback, words};
+use super::{MAIN_PROCESS_PORT, assignments, is_flag_of, is_loopback, words};
 use crate::pod::{Container, Expansion};
 
 /// Port of the master: `--master-port` of torchrun and `DeepSpeed`, and `--main_process_port` of Accelerate.
@@ -31,17 +31,17 @@ pub(super) fn default_ports(container: Container<'_>) -> Vec<u16> {
     let expansion = Expansion::new(container);
     let variables = SETTINGS.iter().filter_map(|name| Some((*name, expansion.expand(container.env(name)?))));
     let of_command = assignments(words(container), &expansion).filter(|(name, _)| SETTINGS.contains(name));
-    let of_command: Vec<(&str, Cow<'_, str>)> = of_command.collect();
-    // The launcher of DeepSpeed reads its port from its flag only, while operators set variables for torchrun.
-    let has_port_flag = of_command.iter().any(|(name, _)| *name == MASTER_PORT);
     let settings: Vec<(&str, Cow<'_, str>)> = variables.chain(of_command).collect();
     let has = |name: &str, test: fn(&str) -> bool| settings.iter().any(|(known, value)| *known == name && test(value));
     let is_set = |name: &str| has(name, |_| true);
     // torchrun reads the address of the master only with the backend static, for which an endpoint contains the port.
     let by_torchrun = has(MASTER_ADDRESS, |host| !is_loopback(host)) && !is_set(ENDPOINT) && !is_set(MASTER_PORT);
+    // The launcher of DeepSpeed reads only its flag, while operators and scripts set the variable for torchrun.
+    let is_port_flag = |flag: &str| is_flag_of(flag.split('=').next().unwrap_or(flag), MASTER_PORT);
+    let has_port_flag = || words(container).filter_map(|word| word.strip_prefix("--")).any(is_port_flag);
     let by_launcher = launchers(container).any(|launcher| match launcher {
         Launcher::Accelerate => !is_set(MAIN_PROCESS_PORT),
-        Launcher::DeepSpeed => !has_port_flag,
+        Launcher::DeepSpeed => !has_port_flag(),
     });
     let has_no_port = |endpoint: &str| !endpoint.is_empty() && !endpoint.contains(':') && !is_loopback(endpoint);
     let by_c10d = has(BACKEND, |backend| backend == "c10d") && has(ENDPOINT, has_no_port);
