@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use anstream::ColorChoice;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Subcommand;
 
+use super::input::parse_namespace;
 use super::{Status, print_error, print_note, print_warning};
 use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, ValuesFacts};
 use trainmesh_core::duration;
@@ -355,6 +356,10 @@ pub(super) fn load_with_installation(paths: &[PathBuf]) -> anyhow::Result<Option
     let Some(ValuesFacts { namespace, excluded_namespaces, conditions, lacks_controller, .. }) = values else {
         return Ok(Some((configuration, InstallationFacts::default())));
     };
+    let validated = |name: String| {
+        parse_namespace(&name).map_err(|problem| anyhow!("namespaceOverride of the values is {name:?}: {problem}"))
+    };
+    let namespace = namespace.map(validated).transpose()?;
     if !conditions.is_empty() {
         let conditions: Vec<String> = conditions.iter().map(|name| format!("webhook.{name}")).collect();
         print_note(

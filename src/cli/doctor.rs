@@ -7,7 +7,7 @@ use anstyle::Style;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::installation::InstallationArguments;
+use super::installation::{InstallationArguments, parse_installation};
 use super::live::{describe_error, runtime};
 use super::status_message::with_status;
 use super::terminal::stdout_layout;
@@ -46,7 +46,7 @@ Exit codes:
   2  an error, or a check failed")]
 pub(super) struct Arguments {
     /// Same as --trainmesh-namespace
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = parse_installation)]
     namespace: Option<Installation>,
     #[command(flatten)]
     installation: InstallationArguments,

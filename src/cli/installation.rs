@@ -1,6 +1,7 @@
 //! Flag for the namespace of the installation.
 
 use super::config::InstallationFacts;
+use super::input::parse_namespace;
 use trainmesh_core::scope::Installation;
 
 /// Namespace of the installation.
@@ -8,16 +9,22 @@ use trainmesh_core::scope::Installation;
 pub(super) struct InstallationArguments {
     /// Namespace that trainmesh is installed in [default: from the webhook configuration 0-trainmesh, or from
     /// namespaceOverride of Helm values, else trainmesh-system]
-    #[arg(long, value_name = "NAMESPACE", env = "TRAINMESH_NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", value_parser = parse_installation, env = "TRAINMESH_NAMESPACE")]
+    trainmesh_namespace: Option<Installation>,
+}
+
+/// Namespace of the installation, for a command that reads no cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct OfflineInstallationArguments {
+    /// Namespace that trainmesh is installed in [default: from namespaceOverride of Helm values, else trainmesh-system]
+    #[arg(long, value_name = "NAMESPACE", value_parser = parse_installation, env = "TRAINMESH_NAMESPACE")]
     trainmesh_namespace: Option<Installation>,
 }
 
 impl InstallationArguments {
     /// Returns the installation without reading it from a cluster, with the facts of Helm values.
-    pub(super) fn offline_with(&self, mut values: InstallationFacts) -> Installation {
-        let of_values = values.namespace.take().map(Installation::from);
-        let installation = self.trainmesh_namespace.clone().or(of_values).unwrap_or_default();
-        values.add_to(installation)
+    pub(super) fn offline_with(&self, values: InstallationFacts) -> Installation {
+        with_values(self.trainmesh_namespace.as_ref(), values)
     }
 
     /// Returns the installation without reading it from a cluster.
@@ -31,4 +38,24 @@ impl InstallationArguments {
     pub(super) fn is_given(&self) -> bool {
         self.trainmesh_namespace.is_some()
     }
+}
+
+impl OfflineInstallationArguments {
+    /// Returns the installation with the facts of Helm values.
+    pub(super) fn with_values(&self, values: InstallationFacts) -> Installation {
+        with_values(self.trainmesh_namespace.as_ref(), values)
+    }
+}
+
+/// Returns the installation of the flag, or else that of Helm values, with their facts.
+fn with_values(given: Option<&Installation>, mut values: InstallationFacts) -> Installation {
+    let of_values = values.namespace.take().map(Installation::from);
+    let installation = given.cloned().or(of_values).unwrap_or_default();
+    values.add_to(installation)
+}
+
+/// Parses the namespace of an installation. An empty one is the default.
+pub(super) fn parse_installation(text: &str) -> Result<Installation, String> {
+    let namespace = parse_namespace(text)?;
+    Ok(if namespace.is_empty() { Installation::default() } else { Installation::from(namespace) })
 }

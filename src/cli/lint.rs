@@ -12,7 +12,7 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error, placeholder_note};
-use super::installation::InstallationArguments;
+use super::installation::OfflineInstallationArguments;
 use super::notes::Notes;
 use super::premise::{self, AssumedNamespaces, premise, print_premise};
 use super::skipped_files::SkippedFiles;
@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     input: InputArguments,
     #[command(flatten)]
-    installation: InstallationArguments,
+    installation: OfflineInstallationArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -138,7 +138,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     arguments.input.require_profile(&configuration)?;
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned())
-        .with_installation(arguments.installation.offline_with(of_values));
+        .with_installation(arguments.installation.with_values(of_values));
     let stderr = &mut stderr(ColorChoice::Auto);
     let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));

@@ -30,6 +30,7 @@ fn run(apiserver: &Apiserver, arguments: &str, variables: &[(&str, &str)]) -> Ou
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("pod.yaml"), POD).unwrap();
     fs::write(folder.path().join("values.yaml"), "namespaceOverride: mesh\n").unwrap();
+    fs::write(folder.path().join("invalid.yaml"), "namespaceOverride: Mesh\n").unwrap();
     Command::new(env!("CARGO_BIN_EXE_trainmesh"))
         .args(arguments.split_whitespace())
         .current_dir(&folder)
@@ -95,4 +96,17 @@ fn lint_treats_the_namespace_as_excluded(#[case] arguments: &str, #[case] served
     let output = run(&cluster(None), &format!("{arguments} {labels}"), &[]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.contains("FP046"), served, "{text}");
+}
+
+#[rstest]
+#[case::flag("lint -f pod.yaml --trainmesh-namespace Mesh", &[], "--trainmesh-namespace <NAMESPACE>")]
+#[case::variable("lint -f pod.yaml", &[("TRAINMESH_NAMESPACE", "a.b")], "--trainmesh-namespace <NAMESPACE>")]
+#[case::preview("preview -f pod.yaml --trainmesh-namespace a_b", &[], "--trainmesh-namespace <NAMESPACE>")]
+#[case::doctor("doctor -n Mesh", &[], "--namespace <NAMESPACE>")]
+#[case::values("lint -f pod.yaml --config invalid.yaml", &[], "namespaceOverride of the values is \"Mesh\"")]
+fn the_namespace_is_validated(#[case] arguments: &str, #[case] variables: &[(&str, &str)], #[case] field: &str) {
+    let output = run(&cluster(None), arguments, variables);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains(field) && text.contains("not a valid name of a namespace"), "{text}");
 }
