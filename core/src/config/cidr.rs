@@ -76,3 +76,19 @@ impl JsonSchema for Cidr {
         json_schema!({"type": "string", "pattern": PATTERN})
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    #[test]
+    fn many_prefixes_are_added_exactly() {
+        let range = |bits: u128, prefix: u32| Cidr::parse(&format!("{}/{prefix}", Ipv6Addr::from_bits(bits))).unwrap();
+        let mut ranges: Vec<Cidr> = (1..60).map(|prefix| range(1 << (128 - prefix), prefix)).collect();
+        assert_eq!(complete_family(&ranges), None);
+        ranges.push(range(0, 59));
+        assert_eq!(complete_family(&ranges), Some("IPv6"));
+    }
+}
