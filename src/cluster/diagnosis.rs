@@ -47,7 +47,7 @@ const SCHEDULING: [SchedulingKind; 7] = [
     ("scheduling.run.ai", &["v2alpha2"], "PodGroup", "podgroups", Some(ObjectKind::KaiPodGroup)),
     ("scheduling.sigs.k8s.io", &["v1alpha1"], "PodGroup", "podgroups", Some(ObjectKind::KoordinatorPodGroup)),
     ("scheduling.k8s.io", &["v1beta1", "v1alpha2"], "PodGroup", "podgroups", Some(ObjectKind::NativePodGroup)),
-    ("kueue.x-k8s.io", &["v1beta2", "v1beta1"], "Workload", "workloads", None),
+    ("kueue.x-k8s.io", &["v1beta2", "v1beta1"], "Workload", "workloads", Some(ObjectKind::QueueWorkload)),
     (
         "resource.k8s.io",
         &["v1", "v1beta2", "v1beta1"],

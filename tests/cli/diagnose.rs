@@ -162,6 +162,23 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     assert_exit(&run, 2, &["nothing found in 1 workload, 0 pods"], "error: stdin: document 2");
 }
 
+/// One Workload of Kueue may be that of another job; a list contains all of the namespace.
+#[rstest]
+#[case::document(false, "its Workload is not known")]
+#[case::list(true, "Kueue has no Workload of it")]
+fn workloads_of_kueue_are_complete_in_a_list(#[case] is_list: bool, #[case] message: &str) {
+    let labels = json!({"kueue.x-k8s.io/queue-name": "q"});
+    let metadata =
+        json!({"name": "a", "namespace": "team-a", "creationTimestamp": "2026-01-01T11:00:00Z", "labels": labels});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"suspend": true}});
+    let other = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": "other", "namespace": "team-a"}, "spec": {}});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [other]});
+    let dump = format!("{job}\n---\n{}", if is_list { &list } else { &other });
+    let run = diagnose(&["--now", "2026-01-01T12:00:00Z"], &dump);
+    assert!(run.stdout.contains(message), "{run:#?}");
+}
+
 #[rstest]
 #[case::syntax(&format!("{HEALTHY}\n---\nkind: [\n---\n{HEALTHY}"), "stdin: document 2, line 5: ")]
 #[case::item(

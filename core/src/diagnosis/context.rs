@@ -47,6 +47,8 @@ pub(super) struct Context<'a> {
     pod_names: HashSet<(&'a str, &'a str)>,
     /// Workloads of Kueue by their owners.
     queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord>,
+    /// Jobs that own a Workload of Kueue, or whose objects own one.
+    queued: HashSet<ObjectKey<'a>>,
     /// Workloads of a snapshot without pods of which an object, such as the Job of a `JobSet`, reports some.
     with_pods: HashSet<ObjectKey<'a>>,
     /// Extended resources of all nodes.
@@ -92,6 +94,9 @@ impl<'a> Context<'a> {
         }
         let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
         let by_owner = |queue: &'a QueueRecord| Some((queue.owner.as_ref()?.key(&queue.namespace), queue));
+        let queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord> =
+            snapshot.queue_workloads.iter().filter_map(by_owner).collect();
+        let queued = queue_workloads.keys().map(|owner| jobs.outermost(*owner)).collect();
         let mut logs: HashMap<&'a str, Vec<&'a ContainerLog>> = HashMap::new();
         for log in &snapshot.logs {
             logs.entry(&log.name.pod).or_default().push(log);
@@ -114,7 +119,8 @@ impl<'a> Context<'a> {
             pods_by_namespace,
             pods_by_node,
             pod_names,
-            queue_workloads: snapshot.queue_workloads.iter().filter_map(by_owner).collect(),
+            queue_workloads,
+            queued,
             offered: snapshot.nodes.iter().flat_map(|node| node.devices.iter().map(|name| &**name)).collect(),
             logs,
         }
@@ -166,6 +172,11 @@ impl<'a> Context<'a> {
     /// Returns the Workload of Kueue that a job owns.
     pub(super) fn queue_workload<'b>(&'b self, job: &'b Job<'_>) -> Option<&'b QueueRecord> {
         self.queue_workloads.get(&job.key).copied()
+    }
+
+    /// Returns true if the job or one of its objects owns a Workload of Kueue.
+    pub(super) fn is_queued(&self, job: &Job<'_>) -> bool {
+        self.queued.contains(&job.key)
     }
 
     /// Returns true if the snapshot has no pods although an object of the job reports some, so that it is not complete.

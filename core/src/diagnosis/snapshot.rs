@@ -107,6 +107,8 @@ pub enum ObjectKind {
     KoordinatorPodGroup,
     /// `PodGroups` of Kubernetes.
     NativePodGroup,
+    /// Workloads of Kueue.
+    QueueWorkload,
 }
 
 /// Error of an object that cannot be added.
@@ -235,11 +237,6 @@ impl ClusterSnapshot {
     #[must_use]
     pub fn repeats(&self) -> usize {
         self.index.repeats
-    }
-
-    /// Returns true if a part of the input could not be read.
-    pub(super) fn has_gaps(&self) -> bool {
-        self.has_gaps
     }
 
     /// Returns true if an object that the snapshot lacks does not exist.

@@ -165,7 +165,10 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
         }
         let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
         let is_manifest = document.value.pointer("/metadata/uid").is_none();
-        let object = reader.read(&document.value, default);
+        let mut object = reader.read(&document.value, default);
+        if let Some(object) = object.as_mut().filter(|_| document.item.is_some()) {
+            object.mark_item();
+        }
         // The names of events, and of what no check reads, such as a configuration of kubectl, do not matter.
         let needs_name = object.is_some() && document.value.get("kind").and_then(Value::as_str) != Some("Event");
         if needs_name && let Some(message) = name_problem(&document.value) {

@@ -2,8 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, Selection, diagnose};
 
-use super::objects::{START, ago, pytorchjob, rank, rank_of, unscheduled, with};
+use super::objects::{NOW, START, ago, pytorchjob, rank, rank_of, unscheduled, with};
 use super::{check, report};
 
 /// Returns the Workload of the job.
@@ -41,9 +42,7 @@ fn cron_job() -> Value {
 #[rstest]
 #[case::by_a_user(vec![suspended(false)], &["W JobSuspended no"])]
 #[case::in_a_queue(vec![suspended(true)], &["I JobSuspended unknown"])]
-#[case::not_in_its_queue(vec![suspended(true), of_another_job()], &["W JobSuspended unknown"])]
-#[case::queued_a_moment_ago(vec![with(suspended(true), json!({"metadata": {"creationTimestamp": ago(59)}})), of_another_job()], &["I JobSuspended unknown"])]
-#[case::workload_of_another_namespace(vec![suspended(true), with(of_another_job(), json!({"metadata": {"namespace": "team-b"}}))], &["I JobSuspended unknown"])]
+#[case::beside_one_workload(vec![suspended(true), of_another_job()], &["I JobSuspended unknown"])]
 #[case::no_quota(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Pending", START)]))], &["I JobSuspended unknown"])]
 #[case::no_such_queue(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Inadmissible", START)]))], &["W JobSuspended no"])]
 #[case::evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], &["W JobSuspended yes"])]
@@ -62,6 +61,33 @@ fn cron_job() -> Value {
 #[case::schedule(vec![cron_job()], &[])]
 fn suspension(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
+}
+
+const UNMANAGED: &str = "check that Kueue runs and manages jobs of this kind";
+const UNKNOWN: &str = "read the conditions of the job's Workload";
+
+/// The Workloads of a namespace are complete. A Job below the job may own its Workload.
+#[rstest]
+#[case::none("team-a", vec![suspended(true)], UNMANAGED)]
+#[case::of_another_job("team-a", vec![suspended(true), of_another_job()], UNMANAGED)]
+#[case::another_namespace("team-b", vec![suspended(true), of_another_job()], UNKNOWN)]
+#[case::queued_a_moment_ago("team-a", vec![with(suspended(true), json!({"metadata": {"creationTimestamp": ago(59)}}))], UNKNOWN)]
+#[case::of_an_object_of_the_job("team-a", vec![suspended(true), of_another_job(), below_the_job()], UNKNOWN)]
+fn a_complete_list_of_workloads(#[case] namespace: &str, #[case] objects: Vec<Value>, #[case] fix: &str) {
+    let mut snapshot = ClusterSnapshot::default();
+    for object in &objects {
+        assert!(snapshot.add(object, "default").unwrap());
+    }
+    snapshot.mark_complete(ObjectKind::QueueWorkload, Some(namespace));
+    let found = diagnose(&snapshot, &Selection::default(), NOW.parse().unwrap()).diagnoses;
+    let found = found.into_iter().find(|found| found.workload.name == "llama").unwrap();
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
+/// Returns the job with the name of [`of_another_job`], which another one owns.
+fn below_the_job() -> Value {
+    let owner = json!([{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llama", "controller": true}]);
+    with(pytorchjob(1), json!({"metadata": {"name": "gpt", "ownerReferences": owner}}))
 }
 
 /// A Workload that Kueue evicted for this reason.
@@ -101,7 +127,6 @@ fn jobs_that_exceed_the_quota(#[case] reason: &str, #[case] message: &str, #[cas
 #[case::another_eviction(&[suspended(true), evicted("AdmissionCheck")], "read the condition Evicted")]
 #[case::waits(&[suspended(true), pending("Pending", FULL)], "free quota in the ClusterQueue")]
 #[case::unknown(&[suspended(true)], "read the conditions of the job's Workload")]
-#[case::not_in_its_queue(&[suspended(true), of_another_job()], "check that Kueue runs and manages jobs of this kind")]
 #[case::without_a_queue(&[suspended(false)], "set suspend to false")]
 #[case::reserved(&gated("QuotaReserved", "True"), "the job has quota: check the admission checks")]
 fn fixes_fit_the_case(#[case] objects: &[Value], #[case] fix: &str) {

@@ -167,15 +167,9 @@ fn evicted(queued: &QueueRecord) -> Option<&ConditionRecord> {
 
 /// Returns the state of a suspended job in the queue `name`, of which no Workload is known.
 fn state_without_workload(job: &Job<'_>, context: &Context<'_>, name: &str) -> QueueState {
-    let (workloads, namespace) = (&context.snapshot.queue_workloads, job.namespace);
-    let mut others = workloads.iter().filter(|other| *other.namespace == *namespace).peekable();
-    let has_others = others.peek().is_some() && !context.snapshot.has_gaps();
-    // An object below the job may own it.
-    let is_of_job = |other: &QueueRecord| {
-        other.owner.as_ref().is_some_and(|owner| context.jobs.outermost(owner.key(namespace)) == job.key)
-    };
+    let is_complete = context.snapshot.is_complete(ObjectKind::QueueWorkload, job.namespace);
     let is_old = is_older(job.workload.and_then(|workload| workload.created), ENQUEUE, context.now);
-    if has_others && is_old && !others.any(is_of_job) {
+    if is_complete && is_old && !context.is_queued(job) {
         let message = format!("the job is suspended, and Kueue has no Workload of it for the queue {name}");
         let (recovery, severity) = (Recovery::QueueUnmanaged, Severity::Warning);
         return QueueState { recovery, message, severity, fix: Some(UNMANAGED_FIX) };

@@ -34,6 +34,8 @@ pub struct ObjectRecord {
     key: ObjectKey,
     namespace: Box<str>,
     content: Content,
+    /// True for an item of a list.
+    is_item: bool,
 }
 
 /// The fields of an object by its kind.
@@ -83,11 +85,17 @@ impl ObjectReader {
         // The namespaces of cluster-scoped objects do not distinguish them.
         let scope = if matches!(content, Content::Node(_) | Content::Namespace(_)) { "" } else { namespace };
         let own_namespace = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
-        Some(ObjectRecord { key: ObjectKey::read(object, group, kind, scope), namespace: own_namespace, content })
+        let key = ObjectKey::read(object, group, kind, scope);
+        Some(ObjectRecord { key, namespace: own_namespace, content, is_item: false })
     }
 }
 
 impl ObjectRecord {
+    /// Records that the object is an item of a list, which usually contains all objects of its kind and namespace.
+    pub fn mark_item(&mut self) {
+        self.is_item = true;
+    }
+
     /// Returns the kind and namespace of an object whose absence is evidence in a complete list.
     pub(super) fn listed(&self) -> Option<(ObjectKind, Box<str>)> {
         let kind = match &self.content {
@@ -96,6 +104,8 @@ impl ObjectRecord {
             Content::Service(_) => ObjectKind::Service,
             Content::Claim(_) => ObjectKind::ResourceClaim,
             Content::PodGroup(group) => group.api.object_kind(),
+            // One Workload alone is usually that of the job in question.
+            Content::QueueWorkload(_) if self.is_item => ObjectKind::QueueWorkload,
             Content::Event(_)
             | Content::Namespace(_)
             | Content::PeerAuthentication(_)
