@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Diagnosis, DiagnosisCode, Recovery, WorkloadName};
+use super::{Diagnosis, DiagnosisCode, Evidence, Recovery, WorkloadName};
 use crate::finding::Severity;
 
 /// Findings about containers that fail, for any reason.
@@ -37,6 +37,9 @@ const FATAL_LINES: [DiagnosisCode; 12] = [
     DiagnosisCode::CollectiveTimeout,
 ];
 
+/// Start of the titles of pods.
+const POD_TITLE: &str = "Pod ";
+
 /// Findings about gangs that can never be placed.
 const NO_PLACE: [DiagnosisCode; 4] = [
     DiagnosisCode::PodGroupMissing,
@@ -59,20 +62,21 @@ pub(super) fn lower(found: &mut [Diagnosis]) {
     }
 }
 
-/// Returns true if `cause` explains a failure: its ranks form no group, or the log of each of its pods shows the cause.
+/// Returns true if `cause` explains a failure: its ranks form no group, or the log of each of its pods shows the cause. The evidence
+/// about the workload of the failure, such as a limit of restarts, has no cause of its own.
 fn explains(cause: &Diagnosis, failure: &Diagnosis) -> bool {
-    let is_named = |pod: &str| cause.evidence.iter().any(|evidence| evidence.object == pod);
+    let is_named = |pod: &Evidence| cause.evidence.iter().any(|evidence| evidence.object == pod.object);
+    let of_pods = || failure.evidence.iter().filter(|evidence| evidence.object.starts_with(POD_TITLE));
+    let has_pods = of_pods().next().is_some();
     match cause.code {
         // A pod with a container that crashes is not ready.
-        DiagnosisCode::MasterNotReady => !failure.evidence.iter().any(|evidence| is_named(&evidence.object)),
+        DiagnosisCode::MasterNotReady => !of_pods().any(is_named),
         // The member with the store may have terminated because a peer failed.
-        DiagnosisCode::StoreLost => cause.since.is_some_and(|lost| {
-            failure.evidence.iter().all(|evidence| evidence.time.is_some_and(|failed| failed >= lost))
-        }),
+        DiagnosisCode::StoreLost => cause
+            .since
+            .is_some_and(|lost| has_pods && of_pods().all(|pod| pod.time.is_some_and(|failed| failed >= lost))),
         code if NO_GROUP.contains(&code) => true,
-        code if FATAL_LINES.contains(&code) => {
-            failure.more_evidence == 0 && failure.evidence.iter().all(|evidence| is_named(&evidence.object))
-        }
+        code if FATAL_LINES.contains(&code) => failure.more_evidence == 0 && has_pods && of_pods().all(is_named),
         _ => false,
     }
 }

@@ -73,7 +73,7 @@ fn pods_that_a_node_does_not_admit(#[case] reason: &str, #[case] fix: &str) {
 }
 
 /// Returns a Job with three pods in different states, and its status.
-fn job_of(status: Value) -> Vec<Value> {
+pub fn job_of(status: Value) -> Vec<Value> {
     let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "tr", "controller": true}]);
     let pod = |index: usize| {
         let name = format!("tr-{index}");

@@ -8,6 +8,7 @@ use trainmesh_core::diagnosis::{
     Selection, SnapshotError, diagnose,
 };
 
+use super::fixes::job_of;
 use super::objects::{NOW, START, ago, rank, with};
 
 const INFINIBAND: &str = "node-0:12:34 [0] NCCL INFO Using network IB";
@@ -676,6 +677,20 @@ fn failures_with_a_cause_in_the_log(#[case] logs: [&str; 2], #[case] expected: &
         format!("{} {}", severity.as_str().unwrap(), found.code.code())
     });
     assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
+/// The evidence about the limit of a Job needs no cause in a log, unlike its pods.
+#[rstest]
+#[case::below_the_limit(json!({"failed": 1}), "tr-1", "W RankFailed")]
+#[case::limit_reached(json!({"failed": 2}), "tr-1", "W RankFailed")]
+#[case::about_to_fail(json!({"conditions": [{"type": "FailureTarget", "status": "True", "lastTransitionTime": START}]}), "tr-1", "W RankFailed")]
+#[case::another_pod(json!({"failed": 2}), "tr-0", "E RankFailed")]
+fn failures_of_a_job_with_a_cause_in_the_log(#[case] status: Value, #[case] pod: &str, #[case] expected: &str) {
+    let log = read(&format!("team-a_{pod}"), &format!("{WARNING} Error: failed to extend /dev/shm/nccl-1 to 4 bytes"));
+    let report = report_of(&job_of(status), log.finish());
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "RankFailed").unwrap();
+    let severity = serde_json::to_value(found.finding.severity).unwrap();
+    assert_eq!(format!("{} RankFailed", severity.as_str().unwrap()), expected, "{report:?}");
 }
 
 #[test]
