@@ -476,6 +476,13 @@ fn logs_without_a_pod_are_named(#[case] file: &str, #[case] code: i32, #[case] s
     "pyspy_llama-worker-0.log: not checked: the output of py-spy"
 )]
 #[case::version("llama-master-0.log", "NCCL version 2.24.3+cuda12.6\nProcess 123: python train.py\n", "")]
+#[case::application_with_a_summary(
+    "llama-master-0.log",
+    "NCCL version 2.24.3+cuda12.6\nJob summary: 16 ranks\n===\n",
+    ""
+)]
+#[case::application_with_a_version("llama-master-0.log", "Process 0 of 16\nPython version: 3.10.12\n\n", "")]
+#[case::application_with_its_process("llama-master-0.log", "Process 0: started\nPython v3.10.12\nstep 1\n", "")]
 fn outputs_of_other_programs(#[case] name: &str, #[case] text: &str, #[case] stderr: &str) {
     let dump = rdma_dump();
     let files = [("dump.yaml", dump.as_str()), ("team-a_llama-worker-0_pytorch.log", SOCKET), (name, text)];

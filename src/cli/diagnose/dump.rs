@@ -388,11 +388,18 @@ fn without_padding(head: &[u8]) -> &[u8] {
 
 /// Returns which program wrote a file that is no log of a container.
 fn other_output(head: &str) -> Option<&'static str> {
-    // A rank logs its version, too, but no summary after it.
-    if head.starts_with("NCCL version ") && head.contains("\nJob summary") {
+    // A rank logs its version, too, but no summary with a line below it.
+    let is_underlined = |(line, next): (&str, &str)| {
+        line.trim_end() == "Job summary" && next.starts_with('=') && next.trim_end().bytes().all(|byte| byte == b'=')
+    };
+    if head.starts_with("NCCL version ") && iter::zip(head.lines(), head.lines().skip(1)).any(is_underlined) {
         return Some("the output of ncclras, which is not read: --ras polls NCCL's RAS in a running job");
     }
-    let is_second = |start: &str| head.lines().nth(1).is_some_and(|line| line.starts_with(start));
-    let is_stacks = head.starts_with("Process ") && is_second("Python v");
+    let mut lines = head.lines();
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let process = first.strip_prefix("Process ").and_then(|rest| rest.split_once(": "));
+    let is_process = process.is_some_and(|(id, _)| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_version = second.strip_prefix("Python v").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_stacks = is_process && is_version && lines.next().is_some_and(|line| line.trim_end().is_empty());
     is_stacks.then_some("the output of py-spy, which is not read: compare the stacks of the ranks")
 }
