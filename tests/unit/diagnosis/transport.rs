@@ -477,12 +477,19 @@ fn a_node_and_a_log_report_the_same_accelerator() {
     assert_eq!((found.len(), found[0].evidence.len()), (1, 2), "{found:#?}");
 }
 
+/// Returns a list of ranks that is longer than a name.
+fn many_ranks() -> String {
+    (1000..1200).map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Rank 0 names the ranks for which it waited.
 #[rstest]
 #[case::one("RuntimeError: Rank 2 failed to pass monitoredBarrier in 1800000 ms", Some("rank 2"))]
 #[case::with_a_prefix("[Rank 0]: Rank 2 failed to pass monitoredBarrier in 1800000 ms", Some("rank 2"))]
 #[case::several("[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 1800000 ms", Some("ranks 1, 2"))]
 #[case::with_gloo(&format!("Rank 2 failed to pass monitoredBarrier in 1800000 ms\n{GLOO}"), Some("rank 2"))]
+#[case::many(&format!("[Rank 0]: Ranks {} failed to pass monitoredBarrier in 1800000 ms", many_ranks()), Some("ranks 1000, 1001, 1002, 1003 and 196 more"))]
+#[case::no_rank_after_a_comma("Ranks 1, x failed to pass monitoredBarrier in 1800000 ms", None)]
 #[case::no_rank("Rank x failed to pass monitoredBarrier in 1800000 ms", None)]
 #[case::another_rank("Rank 1 successfully reached monitoredBarrier, but received errors", None)]
 fn barriers(#[case] line: &str, #[case] ranks: Option<&str>) {

@@ -44,7 +44,7 @@ pub struct ContainerLog {
     pub(in crate::diagnosis) lost_peers: Vec<(Box<str>, Quote)>,
     /// The first peer to which no connection could be established.
     pub(in crate::diagnosis) unreachable: Option<Box<str>>,
-    /// Ranks that did not reach a barrier, in the first line that names them.
+    /// Ranks that did not reach a barrier, in the first line that names them: the first ones, and the number of the others.
     pub(in crate::diagnosis) absent: Option<(Box<str>, Quote)>,
     /// The first line with each known cause.
     pub(in crate::diagnosis) known: Vec<(DiagnosisCode, Quote)>,

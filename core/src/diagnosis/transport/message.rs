@@ -231,10 +231,7 @@ fn unreachable_peer(text: &str) -> Option<&str> {
 
 /// Returns the ranks at the end of `[Rank 0]: Ranks 1, 2`.
 fn absent_ranks(text: &str) -> Option<&str> {
-    let is_list = |ranks: &&str| {
-        let is_valid = |byte: u8| byte.is_ascii_digit() || byte == b',' || byte == b' ';
-        ranks.starts_with(|first: char| first.is_ascii_digit()) && ranks.bytes().all(is_valid)
-    };
+    let is_list = |ranks: &&str| ranks.split(',').all(|rank| rank.trim().parse::<u32>().is_ok());
     ["Ranks ", "Rank "].into_iter().find_map(|name| text.rsplit_once(name).map(|(_, ranks)| ranks).filter(is_list))
 }
 

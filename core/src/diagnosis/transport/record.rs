@@ -8,6 +8,7 @@ use super::line::LogLine;
 use super::message::{CollectiveTimeout, Message};
 use crate::diagnosis::snapshot::log::{Cadence, ContainerLog, LogName, MAX_NAME, NetworkRecord, Quote, TimeoutRecord};
 use crate::diagnosis::snapshot::read::{MAX_TEXT, truncate};
+use crate::names::join_names;
 
 /// Maximum number of distinct networks and versions of a container: each process of a node uses one or two.
 const MAX_DISTINCT: usize = 8;
@@ -72,7 +73,8 @@ impl ContainerLog {
                 self.add_error(true, quote);
             }
             Message::Absent(ranks) => {
-                self.absent.get_or_insert_with(|| (truncate(ranks, MAX_NAME), quote));
+                let ranks = ranks.split(',').filter_map(|rank| rank.trim().parse::<u32>().ok());
+                self.absent.get_or_insert_with(|| (join_names(ranks).into(), quote));
             }
             Message::Error { is_fatal } => self.add_error(is_fatal, quote),
             Message::TimeoutGroup { group, sequence } => {
