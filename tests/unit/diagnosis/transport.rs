@@ -458,23 +458,35 @@ fn errors_of_pytorch_with_a_cause(#[case] line: &str, #[case] expected: &str) {
     assert_eq!(found, Vec::from_iter(Some(expected).filter(|expected| !expected.is_empty())));
 }
 
-/// The lines of logs are evidence of the same finding as the condition of the node.
-#[test]
-fn a_node_and_a_log_report_the_same_accelerator() {
+/// The lines of logs are evidence of the same finding as a condition or mark of the node.
+#[rstest]
+#[case::condition(1, json!({"status": {"conditions": [{"type": "XidError", "status": "True"}]}}), &["AcceleratorUnhealthy no 2"])]
+#[case::mark(1, marked(), &["AcceleratorUnhealthy no 2"])]
+#[case::another_node(0, marked(), &["AcceleratorUnhealthy unknown 1", "AcceleratorUnhealthy no 1"])]
+fn a_node_and_a_log_report_accelerators(#[case] index: usize, #[case] patch: Value, #[case] expected: &[&str]) {
     let logs = [INFINIBAND, "RuntimeError: CUDA error: uncorrectable ECC error encountered"];
     let mut pods = pods(2, &json!({}));
     let alone = report(&pods, &logs);
     let message = &alone.diagnoses[0].finding.message;
     assert!(message.starts_with("worker-0 logged an uncorrectable error of an accelerator on "), "{message}");
-    let name = pods[1]["spec"]["nodeName"].clone();
-    let condition = json!({"type": "XidError", "status": "True"});
-    pods.push(json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"conditions": [condition]},
-    }));
+    let name = pods[index]["spec"]["nodeName"].clone();
+    pods.push(with(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}), patch));
     let both = report(&pods, &logs);
-    let found: Vec<&Diagnosis> =
-        both.diagnoses.iter().filter(|found| found.code.code() == "AcceleratorUnhealthy").collect();
-    assert_eq!((found.len(), found[0].evidence.len()), (1, 2), "{found:#?}");
+    let is_accelerator = |found: &&Diagnosis| found.code.code() == "AcceleratorUnhealthy";
+    let accelerators: Vec<&Diagnosis> = both.diagnoses.iter().filter(is_accelerator).collect();
+    let short = |found: &&Diagnosis| {
+        format!("AcceleratorUnhealthy {} {}", found.recovery.recovers().name(), found.evidence.len())
+    };
+    let mut found: Vec<String> = accelerators.iter().map(short).collect();
+    found.sort_by(|one, other| other.cmp(one));
+    assert_eq!(found, expected, "{both:#?}");
+    let of_log = accelerators.iter().filter(|found| found.evidence.iter().any(|part| part.field.starts_with("log")));
+    assert!(of_log.into_iter().all(|found| found.finding.fix.unwrap().starts_with("cordon the node")), "{both:#?}");
+}
+
+/// A node that HyperPod has marked.
+fn marked() -> Value {
+    json!({"metadata": {"labels": {"sagemaker.amazonaws.com/node-health-status": "UnschedulablePendingReboot"}}})
 }
 
 /// Returns a list of ranks that is longer than a name.

@@ -47,9 +47,22 @@ fn check_accelerators(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     }
     let evidence: Vec<Evidence> = affected.iter().filter_map(|pod| Some(pod.evidence(pod.quote(code)?))).collect();
     let workload = logs.job.workload_name();
-    if let Some(known) = found.iter_mut().find(|found| found.code == code && found.workload == workload) {
+    // The node of another pod explains no error.
+    let is_named = |found: &Diagnosis, pod: &PodLog<'_>| {
+        let node = pod.pod.node.as_ref().map(|node| format!("Node {node}"));
+        node.is_some_and(|node| found.evidence.iter().any(|evidence| evidence.object == node))
+    };
+    let is_same = |found: &&mut Diagnosis| {
+        found.code == code && found.workload == workload && affected.iter().all(|pod| is_named(found, pod))
+    };
+    if let Some(known) = found.iter_mut().find(is_same) {
         for evidence in evidence {
             known.push_evidence(evidence);
+        }
+        // The mark of HyperPod alone may be about another part of the node.
+        if known.recovery == Recovery::NodeMarked {
+            known.recovery = Recovery::DeviceUnhealthy;
+            known.finding.fix = Some(code.fix());
         }
         return;
     }
