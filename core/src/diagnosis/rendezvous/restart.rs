@@ -7,6 +7,7 @@ use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::container::ContainerRecord;
+use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -28,6 +29,12 @@ const UNHEALTHY: &str = "Unhealthy";
 
 /// Starts of the messages about probes because of which the kubelet restarts a container.
 const KILLING: [&str; 2] = ["Liveness probe", "Startup probe"];
+/// Exit codes of processes that the kubelet terminates: by SIGKILL and by SIGTERM.
+const KILLED: [i64; 2] = [137, 143];
+/// Reason of the kubelet for a container that exceeded its memory limit.
+const OUT_OF_MEMORY: &str = "OOMKilled";
+/// Time from the last failure of a probe to the end of the container: four times the default grace period.
+const TERMINATION: SignedDuration = SignedDuration::from_mins(2);
 const PROBE_FIX: &str = "\
     the kubelet restarts a container whose probe fails, as in the evidence: correct the probe, or raise its timeoutSeconds and \
     failureThreshold; then restart all members: delete their pods, or recreate the job";
@@ -73,11 +80,12 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
         let variable = pod.transport.unwatched.filter(|_| recovery == Recovery::PeersNotAborted)?;
         Some(Evidence::new(pod.title(), "spec.containers[].env", &format!("{variable}=0"), None))
     });
-    let probes = pods.iter().filter_map(|pod| context.newest_pod_event(pod, &[UNHEALTHY]).map(event_evidence));
-    let probes: Vec<Evidence> = probes.filter(|_| restarts > 0).take(1).collect();
-    let is_probed = probes.iter().any(|probe| KILLING.iter().any(|start| probe.value.starts_with(start)));
+    let probes = restarted.iter().filter_map(|restarted| failed_probe(restarted.member, context));
+    let probe = probes.max_by_key(|(is_cause, _)| *is_cause);
+    let is_probed = probe.is_some_and(|(is_cause, _)| is_cause);
+    let probe = probe.map(|(_, event)| event_evidence(event));
     let evidence = restarted.into_iter().map(|restarted| restarted.evidence);
-    let evidence = evidence.chain(unwatched.take(1)).chain(probes).chain(starts.take(2));
+    let evidence = evidence.chain(unwatched.take(1)).chain(probe).chain(starts.take(2));
     let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now));
     found.push(if is_probed { diagnosis.with_fix(PROBE_FIX) } else { diagnosis });
 }
@@ -127,6 +135,25 @@ fn restart<'a>(
     } else {
         (ahead >= timeout).then(|| recreated("created long after its peers started", false))
     }
+}
+
+/// Returns the newest event about a failed probe of a container that restarted, or the one because of which the kubelet terminated it,
+/// for which the result has true.
+fn failed_probe<'a>(member: GroupMember<'a>, context: &'a Context<'_>) -> Option<(bool, &'a EventRecord)> {
+    let GroupMember { pod, container } = member;
+    let ended = container.last.as_ref().filter(|_| container.restarts > 0)?;
+    let is_killed = KILLED.contains(&ended.exit_code) && *ended.reason != *OUT_OF_MEMORY;
+    let is_own = |event: &&EventRecord| {
+        let is_of_container = event.container.as_deref() == Some(&*container.name);
+        *event.reason == *UNHEALTHY && is_of_container && event.last.is_some() && event.last >= pod.created
+    };
+    let is_cause = |event: &EventRecord| {
+        let time = ended.finished.zip(event.last).map(|(end, failed)| end.duration_since(failed));
+        let is_before = time.is_some_and(|time| !time.is_negative() && time <= TERMINATION);
+        is_killed && is_before && KILLING.iter().any(|start| event.message.starts_with(start))
+    };
+    let probes = context.pod_events(pod).iter().copied().filter(is_own).map(|event| (is_cause(event), event));
+    probes.max_by_key(|(is_cause, event)| (*is_cause, event.last))
 }
 
 /// Returns an earlier pod of the same rank, finished or deleted, that has run for long enough to join the group.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::read::{name, text, time};
+use super::read::{name, text, time, truncate};
 use super::reference::Reference;
 
 /// Fields with the time of an event, the most precise first.
@@ -15,12 +15,17 @@ const TIMES: [&str; 5] = [
     "/metadata/creationTimestamp",
 ];
 
+/// Maximum length of the name of a container in bytes: more than that of a DNS label.
+const MAX_CONTAINER: usize = 253;
+
 /// An event.
 #[derive(Clone, Debug)]
 pub(in crate::diagnosis) struct EventRecord {
     pub(in crate::diagnosis) namespace: Box<str>,
     /// The object that the event is about.
     pub(in crate::diagnosis) about: Reference,
+    /// The container of the pod that the event is about.
+    pub(in crate::diagnosis) container: Option<Box<str>>,
     pub(in crate::diagnosis) reason: Box<str>,
     pub(in crate::diagnosis) message: Box<str>,
     /// Time of the last occurrence.
@@ -36,9 +41,16 @@ impl EventRecord {
                 .or_else(|| name(raw, "/metadata/namespace"))
                 .unwrap_or_else(|| namespace.into()),
             about: Reference::read(about)?,
+            container: about.get("fieldPath").and_then(Value::as_str).and_then(container),
             reason: name(raw, "/reason").unwrap_or_default(),
             message: text(raw, "/message").or_else(|| text(raw, "/note")).unwrap_or_default(),
             last: TIMES.iter().find_map(|pointer| time(raw, pointer)),
         })
     }
+}
+
+/// Returns the container in `spec.containers{NAME}`.
+fn container(path: &str) -> Option<Box<str>> {
+    let (_, name) = path.strip_suffix('}')?.split_once('{')?;
+    Some(truncate(name, MAX_CONTAINER))
 }

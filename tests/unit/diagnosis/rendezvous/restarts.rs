@@ -254,20 +254,34 @@ fn peers_that_are_aborted(#[case] objects: Vec<Value>, #[case] recovers: &str, #
     assert!(value.is_none_or(has_value), "{found:?}");
 }
 
-#[test]
-fn the_probe_that_restarted_a_member_is_evidence() {
-    let mut objects = restarted_worker(6, &[]);
-    objects.push(event("Pod", "llama-worker-0", "Unhealthy", "Liveness probe failed", 180));
-    let found = report(&objects).diagnoses.remove(0);
-    assert!(found.evidence.iter().any(|evidence| evidence.value == "Liveness probe failed"), "{found:?}");
-    assert!(found.finding.fix.unwrap().starts_with("the kubelet restarts a container whose probe fails"), "{found:?}");
-}
+const PROBED: &str = "the kubelet restarts a container whose probe fails";
+const NOT_PROBED: &str = "find out why it terminated";
 
-/// A readiness probe restarts nothing.
-#[test]
-fn another_probe_is_no_cause() {
-    let mut objects = restarted_worker(6, &[]);
-    objects.push(event("Pod", "llama-worker-0", "Unhealthy", "Readiness probe failed", 180));
-    let found = report(&objects).diagnoses.remove(0);
-    assert!(found.finding.fix.unwrap().starts_with("find out why it terminated"), "{found:?}");
+/// The kubelet terminates a container soon after its probe failed. A readiness probe restarts nothing.
+#[rstest]
+#[case::liveness("Liveness probe failed", "pytorch", 310, json!({"exitCode": 137}), PROBED, true)]
+#[case::startup("Startup probe failed", "pytorch", 300, json!({"exitCode": 143}), PROBED, true)]
+#[case::readiness("Readiness probe failed", "pytorch", 310, json!({"exitCode": 137}), NOT_PROBED, true)]
+#[case::long_before("Liveness probe failed", "pytorch", 421, json!({"exitCode": 137}), NOT_PROBED, true)]
+#[case::after_it("Liveness probe failed", "pytorch", 299, json!({"exitCode": 137}), NOT_PROBED, true)]
+#[case::own_exit_code("Liveness probe failed", "pytorch", 310, json!({"exitCode": 1}), NOT_PROBED, true)]
+#[case::out_of_memory("Liveness probe failed", "pytorch", 310, json!({"exitCode": 137, "reason": "OOMKilled"}), NOT_PROBED, true)]
+#[case::another_container("Liveness probe failed", "fluent-bit", 310, json!({"exitCode": 137}), NOT_PROBED, false)]
+fn probes_of_a_member_that_restarted(
+    #[case] message: &str,
+    #[case] container: &str,
+    #[case] seconds: i64,
+    #[case] end: Value,
+    #[case] fix: &str,
+    #[case] is_evidence: bool,
+) {
+    let mut objects = restarted_worker(1, &[]);
+    let ended = &mut objects[1]["status"]["containerStatuses"][0]["lastState"]["terminated"];
+    *ended = with(ended.clone(), end);
+    let path = json!({"involvedObject": {"fieldPath": format!("spec.containers{{{container}}}")}});
+    objects.push(with(event("Pod", "llama-worker-0", "Unhealthy", message, seconds), path));
+    let report = report(&objects);
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "WorkerRestarted").unwrap();
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+    assert_eq!(found.evidence.iter().any(|evidence| evidence.value == message), is_evidence, "{found:?}");
 }
