@@ -14,12 +14,17 @@ fn pod(role: &str, index: usize) -> Value {
     } else {
         json!([{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "mpi", "controller": true}])
     };
-    let resources = if role == "launcher" { json!({}) } else { json!({"limits": {"nvidia.com/gpu": 4}}) };
+    let mut container = json!({"name": "mpi"});
+    if role == "launcher" {
+        container["command"] = json!(["mpirun", "python", "train.py"]);
+    } else {
+        container["resources"] = json!({"limits": {"nvidia.com/gpu": 4}});
+    }
     json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"namespace": "team-a", "name": name, "creationTimestamp": START, "ownerReferences": owner,
             "labels": {"training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "mpi",
                 "training.kubeflow.org/job-role": role, "training.kubeflow.org/replica-index": index.to_string()}},
-        "spec": {"nodeName": format!("node-{index}"), "restartPolicy": "OnFailure", "containers": [{"name": "mpi", "resources": resources}]},
+        "spec": {"nodeName": format!("node-{index}"), "restartPolicy": "OnFailure", "containers": [container]},
         "status": {"phase": "Running", "startTime": START,
             "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": START}, {"type": "Ready", "status": "True", "lastTransitionTime": START}],
             "containerStatuses": [{"name": "mpi", "ready": true, "restartCount": 0, "state": {"running": {"startedAt": START}}}]}})
@@ -105,7 +110,11 @@ const RESTARTED: &[&str] = &["W WorkerRestarted unknown"];
 #[case::launcher_too([vec![with(pod("launcher", 0), restarted(3600, 1890, 1850))], job_with(2, restarted(3600, 1900, 1860))[1..].to_vec()].concat(), &[])]
 #[case::mpirun(restarted_under(&["mpirun", "-n", "8", "python", "train.py"]), RESTARTED)]
 #[case::elastic(restarted_under(&["horovodrun", "--min-np=1", "--host-discovery-script", "hosts.sh", "python", "train.py"]), &[])]
-#[case::by_hand(restarted_under(&["sh", "-c", "sleep infinity"]), &[])]
+#[case::path(restarted_under(&["bash", "-c", "exec \"/opt/openmpi/bin/mpirun\" -n 16 python t.py | tail -n +1"]), RESTARTED)]
+#[case::by_hand(restarted_under(&["sh", "-c", "sleep infinity; exit 0"]), &[])]
+#[case::by_hand_for_a_year(restarted_under(&["sleep", "365d"]), &[])]
+#[case::sshd(restarted_under(&["/usr/sbin/sshd", "-De"]), &[])]
+#[case::script(restarted_under(&["./run.sh"]), &[])]
 fn restarts_of_workers(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }

@@ -77,7 +77,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::WorkerRestarted,
         severity: Severity::Error,
-        proof: "as for MasterRestarted, for other ranks. A warning for a worker of an MPI job that restarted for a minute, 30 seconds or more after its launcher, which still runs; not for elastic launchers of Horovod, and for those that only wait (`sleep infinity`)",
+        proof: "as for MasterRestarted, for other ranks. A warning for a worker of an MPI job that restarted for a minute, 30 seconds or more after its launcher, which still runs and whose command contains `mpirun`, `mpiexec`, `mpiexec.hydra`, `orterun`, `prterun` or `horovodrun`; not for elastic launchers of Horovod",
         fix: "find out why it terminated, and restart all members: delete their pods, or recreate the job",
         link: "docs/diagnose.md#workerrestarted",
     },

@@ -25,11 +25,12 @@ type Restart<'a> = (&'a PodRecord, &'a ContainerRecord, &'a TerminationRecord);
 /// Reports workers that restarted after the launcher started its daemons in them. `mpirun` usually ends then, so the finding is a warning.
 pub(super) fn check(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let launcher = roles.launchers.iter().copied().find(|pod| pod.is_running() && pod.deleted.is_none())?;
-    let needs_no_worker = launcher.main().any(|container| container.tolerates_lost_workers);
-    if needs_no_worker || finished(job, roles).is_some() {
+    if finished(job, roles).is_some() {
         return None;
     }
-    let (container, started) = launcher.main().find_map(|main| Some((main, main.running_since()?)))?;
+    // A launcher that only waits, such as a shell in which somebody works, has started no ranks.
+    let mut programs = launcher.main().filter(|container| container.starts_ranks);
+    let (container, started) = programs.find_map(|main| Some((main, main.running_since()?)))?;
     let restarted: Vec<Restart<'_>> =
         roles.active_workers().filter_map(|pod| restart(pod, started, context.now)).collect();
     let first = restarted.iter().filter_map(|(.., ended)| ended.finished).min()?;

@@ -14,9 +14,12 @@ const WAITING_FOR_MASTER: [&str; 2] = ["init-pytorch", "wait-for-master"];
 const MAX_IMAGE: usize = 256;
 /// Maximum number of words of a command that are searched.
 const MAX_WORDS: usize = 512;
-/// Words in the command of a launcher that does not depend on each worker: Horovod with elastic workers, and a shell in which somebody
-/// starts programs.
-const TOLERANT: [&str; 5] = ["--min-np", "--min-num-proc", "--host-discovery-script", "infinity", "tail"];
+/// Programs that start the ranks of an MPI job.
+const LAUNCHERS: [&str; 6] = ["mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "horovodrun"];
+/// Flags with which Horovod continues without a worker.
+const ELASTIC: [&str; 3] = ["--min-np", "--min-num-proc", "--host-discovery-script"];
+/// Characters of a shell beside the name of a program.
+const SHELL: [char; 7] = ['"', '\'', '(', ')', ';', '$', '`'];
 
 /// A container of a pod.
 #[derive(Clone, Debug)]
@@ -41,8 +44,8 @@ pub(in crate::diagnosis) struct ContainerRecord {
     pub(in crate::diagnosis) started: bool,
     /// Settings of the process group.
     pub(in crate::diagnosis) rendezvous: Rendezvous,
-    /// True if it is a main container whose command continues without a worker that it started.
-    pub(in crate::diagnosis) tolerates_lost_workers: bool,
+    /// True if it is a main container whose command starts the ranks of an MPI job, and depends on each of them.
+    pub(in crate::diagnosis) starts_ranks: bool,
     /// True if it serves version 2 of etcd's API; `None` if it is not etcd, or its version is unknown.
     pub(in crate::diagnosis) serves_etcd_v2: Option<bool>,
 }
@@ -89,7 +92,7 @@ impl ContainerRecord {
             ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
             started: field("started").and_then(Value::as_bool).unwrap_or_default(),
             rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
-            tolerates_lost_workers: is_main && is_tolerant(container),
+            starts_ranks: is_main && starts_ranks(container),
             serves_etcd_v2: container.serves_etcd_v2(),
         }
     }
@@ -188,9 +191,10 @@ impl TerminationRecord {
     }
 }
 
-/// Returns true if the command of a container contains a word of [`TOLERANT`], or a flag of it with a value.
-fn is_tolerant(container: Container<'_>) -> bool {
-    let words = container.command_line().flat_map(str::split_whitespace).take(MAX_WORDS);
-    let mut names = words.map(|word| word.split_once('=').map_or(word, |(name, _)| name));
-    names.any(|name| TOLERANT.contains(&name))
+/// Returns true if the command of a container names a program of [`LAUNCHERS`], and no flag of [`ELASTIC`].
+fn starts_ranks(container: Container<'_>) -> bool {
+    let words = || container.command_line().flat_map(str::split_whitespace).take(MAX_WORDS);
+    let mut programs = words().map(|word| word.trim_matches(SHELL).rsplit('/').next().unwrap_or_default());
+    let mut flags = words().map(|word| word.split_once('=').map_or(word, |(name, _)| name));
+    programs.any(|program| LAUNCHERS.contains(&program)) && !flags.any(|flag| ELASTIC.contains(&flag))
 }
