@@ -75,6 +75,23 @@ fn the_rank_that_failed_first_is_named(
     assert_eq!(shows_code, code == 1);
 }
 
+/// The commands are about the pod with the label, not about the one that failed, or one with another label.
+#[test]
+fn the_excluded_pod_is_named_in_the_fix() {
+    let pod = |index: usize, code: i64, label: Value| {
+        let pod = injected([terminated(code, 60), running(true, 600)]);
+        with(with(pod, json!({"metadata": rank(index)["metadata"]})), labels(label))
+    };
+    let managed = || json!({"trainmesh.dev/managed": "true"});
+    let excluded = pod(1, 0, json!({"trainmesh.dev/inject": "disabled"}));
+    let found = report(&[pod(0, 1, managed()), excluded, pod(2, 0, managed())]).diagnoses.remove(0);
+    let fix = found.fix().unwrap();
+    assert!(fix.contains("kubectl -n team-a label pod llama-worker-0 trainmesh.dev/inject-"), "{found:?}");
+    let objects: Vec<&str> = found.evidence.iter().map(|evidence| &*evidence.object).collect();
+    let pods = ["worker-0", "master-0", "master-0", "worker-1"].map(|name| format!("Pod team-a/llama-{name}"));
+    assert_eq!(objects, pods);
+}
+
 fn namespace(inject: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": {"trainmesh.dev/inject": inject}}})
 }

@@ -60,7 +60,10 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         return None;
     }
     let since = outlived.iter().filter_map(|pod| completed_at(pod)).min();
-    let evidence = outlived.iter().map(|pod| {
+    // The commands of the fix name the first pod of the evidence.
+    let mut shown = outlived.clone();
+    shown.sort_by_key(|pod| pod.usage.management != Management::Excluded);
+    let mut sidecars = shown.iter().map(|pod| {
         let names: Vec<String> = pod.running_sidecars.iter().map(|name| description(pod, name)).collect();
         Evidence::new(pod.title(), "status.containerStatuses: running", &names.join(", "), completed_at(pod))
     });
@@ -82,8 +85,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished)
     });
     let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
+        .with_evidence(sidecars.by_ref().take(1))
         .with_evidence(end)
-        .with_evidence(evidence)
+        .with_evidence(sidecars)
         .with_waste(Job::held_by(&outlived, since, context.now));
     let is_managed = || outlived.iter().any(|pod| pod.usage.management == Management::Managed);
     let mut excluded = outlived.iter().filter(|pod| pod.usage.management == Management::Excluded).peekable();
