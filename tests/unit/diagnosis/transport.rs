@@ -413,6 +413,21 @@ const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../Pro
     Some(1),
     "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients."
 )]
+#[case::goes_on(
+    &format!("{} DistStoreError: lost\n{}", ago(600), steps(5, 60, 300)),
+    None,
+    "I master-0 logged an error that no other finding explains: DistStoreError: lost"
+)]
+#[case::few_lines_after_it(
+    &format!("{} DistStoreError: lost\n{}", ago(600), steps(4, 60, 300)),
+    None,
+    "W master-0 logged an error that no other finding explains: DistStoreError: lost"
+)]
+#[case::steps_before_it(
+    &format!("{}\n{} DistStoreError: lost", steps(9, 60, 660), ago(600)),
+    None,
+    "W master-0 logged an error that no other finding explains: DistStoreError: lost"
+)]
 #[case::a_warning_after_it(
     "DistStoreError: lost\na:1:2 [0] NCCL WARN x",
     None,

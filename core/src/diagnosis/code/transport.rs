@@ -147,7 +147,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::UnexplainedError,
         severity: Severity::Warning,
-        proof: "PyTorch logs `DistBackendError`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError`, `CUDA error`, an `OutOfMemoryError` of CUDA, collectives that do not match, or a watchdog without a heartbeat; NCCL cannot connect to an address; or mpirun cannot start its daemons. A note for another line `NCCL WARN`, for a host name that ssh cannot resolve, and if all main containers have completed. The first and the last line of each rank whose log contains no timeout, lost peer, or line that proves a cause",
+        proof: "PyTorch logs `DistBackendError`, `DistNetworkError`, `DistStoreError`, `RendezvousConnectionError`, `RendezvousTimeoutError`, `RuntimeError: NCCL Error`, `ncclSystemError` or another error of NCCL, a server socket that cannot listen (as an exception), `CUDA error`, an `OutOfMemoryError` of CUDA, collectives that do not match, or a watchdog without a heartbeat; NCCL cannot connect to an address; or mpirun cannot start its daemons. A note for another line `NCCL WARN`, for a host name that ssh cannot resolve, if lines with times follow the error in five more minutes, and if all main containers have completed. The first and the last line of each rank whose log contains no timeout, lost peer, or line that proves a cause",
         fix: "read the lines: a connection that fails points to a NetworkPolicy, a wrong interface or a peer that has not started; an error of CUDA or of an adapter to the node",
         link: "docs/diagnose.md#unexplainederror",
     },

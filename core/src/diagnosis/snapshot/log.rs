@@ -11,6 +11,9 @@ use crate::diagnosis::DiagnosisCode;
 const TCP: &str = "Socket";
 /// Providers of libfabric that use TCP.
 const TCP_PROVIDERS: [&str; 3] = ["tcp", "tcp;ofi_rxm", "sockets"];
+/// Number of minutes with lines after an error from which these are the steps of a program that continues: its other processes, and
+/// torchrun, log for less until they terminate.
+const MIN_MINUTES: u64 = 5;
 /// Maximum length of a name in bytes.
 pub(in crate::diagnosis) const MAX_NAME: usize = 253;
 
@@ -52,6 +55,8 @@ pub struct ContainerLog {
     pub(in crate::diagnosis) errors: Vec<Quote>,
     /// True if an error whose cause is not known terminates a process.
     pub(in crate::diagnosis) has_fatal: bool,
+    /// Number of minutes with lines up to the last such error.
+    pub(in crate::diagnosis) fatal_minutes: u64,
     /// Ids of the processes that use NCCL.
     pub(in crate::diagnosis) processes: BTreeSet<u32>,
     pub(in crate::diagnosis) cadence: Cadence,
@@ -119,6 +124,11 @@ impl LogName {
 }
 
 impl ContainerLog {
+    /// Returns true if an error should have terminated a process, and the lines after it show that the program continued.
+    pub(in crate::diagnosis) fn goes_on(&self) -> bool {
+        self.has_fatal && self.cadence.minutes.saturating_sub(self.fatal_minutes) >= MIN_MINUTES
+    }
+
     /// Returns the line that proves that NCCL uses TCP.
     pub(in crate::diagnosis) fn tcp(&self) -> Option<&Quote> {
         let socket = self.networks.iter().find(|network| *network.name == *TCP).map(|network| &network.quote);

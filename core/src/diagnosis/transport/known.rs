@@ -136,12 +136,12 @@ impl<'a> PodLog<'a> {
         self.log.unreachable.as_deref().filter(|_| self.is_fatal())
     }
 
-    /// Returns true if an error terminates a process, and the main containers have not completed in spite of it.
+    /// Returns true if an error terminates a process, and the main containers have not gone on or completed in spite of it.
     fn is_fatal(&self) -> bool {
         let has_completed = |container: &ContainerRecord| match &container.state {
             StateRecord::Terminated(termination) => termination.exit_code == 0,
             _ => false,
         };
-        self.log.has_fatal && !self.pod.main().all(has_completed)
+        self.log.has_fatal && !self.log.goes_on() && !self.pod.main().all(has_completed)
     }
 }

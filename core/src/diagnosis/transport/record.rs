@@ -37,6 +37,7 @@ impl ContainerLog {
             known: Vec::new(),
             errors: Vec::new(),
             has_fatal: false,
+            fatal_minutes: 0,
             processes: BTreeSet::new(),
             cadence: Cadence::default(),
         }
@@ -113,7 +114,10 @@ impl ContainerLog {
         if self.has_fatal && !is_fatal {
             return;
         }
-        self.has_fatal |= is_fatal;
+        if is_fatal {
+            self.has_fatal = true;
+            self.fatal_minutes = self.cadence.minutes;
+        }
         self.errors.truncate(1);
         self.errors.push(quote);
     }
