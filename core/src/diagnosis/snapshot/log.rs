@@ -39,6 +39,8 @@ pub struct ContainerLog {
     pub(in crate::diagnosis) networks: Vec<NetworkRecord>,
     /// Provider of libfabric.
     pub(in crate::diagnosis) provider: Option<(Box<str>, Quote)>,
+    /// True if a connection between pods was established, and no later line shows that the store of the group is lost.
+    pub(in crate::diagnosis) is_connected: bool,
     /// The line by which NCCL found no adapter.
     pub(in crate::diagnosis) no_adapter: Option<Quote>,
     pub(in crate::diagnosis) no_verbs: Option<Quote>,

@@ -100,6 +100,16 @@ const EXCEPTIONS: [(&str, bool); 21] = [
     ("ssh: Could not resolve hostname ", false),
 ];
 
+/// Parts of PyTorch's messages about a store or rendezvous that a member does not reach.
+const STORE_LOST: [&str; 6] = [
+    "DistNetworkError: ",
+    "DistStoreError: ",
+    "RendezvousConnectionError: ",
+    "RendezvousTimeoutError",
+    "The client socket has failed to connect to ",
+    "The client socket has timed out ",
+];
+
 /// Text before the duration in Gloo's message about an operation that timed out.
 const GLOO: &str = "Timed out waiting ";
 /// Text after the duration.
@@ -233,6 +243,11 @@ fn unreachable_peer(text: &str) -> Option<&str> {
 fn absent_ranks(text: &str) -> Option<&str> {
     let is_list = |ranks: &&str| ranks.split(',').all(|rank| rank.trim().parse::<u32>().is_ok());
     ["Ranks ", "Rank "].into_iter().find_map(|name| text.rsplit_once(name).map(|(_, ranks)| ranks).filter(is_list))
+}
+
+/// Returns true for an error of PyTorch about the store of the group.
+pub(super) fn is_store_lost(line: LogLine<'_>) -> bool {
+    line.level.is_none() && STORE_LOST.iter().any(|part| line.text.contains(part))
 }
 
 /// Returns true for an error after which the process terminates, and false for another one; `None` if the line is no error.

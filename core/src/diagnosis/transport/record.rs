@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::line::LogLine;
-use super::message::{CollectiveTimeout, Message};
+use super::message::{CollectiveTimeout, Message, is_store_lost};
 use crate::diagnosis::snapshot::log::{Cadence, ContainerLog, LogName, MAX_NAME, NetworkRecord, Quote, TimeoutRecord};
 use crate::diagnosis::snapshot::read::{MAX_TEXT, truncate};
 use crate::names::join_names;
@@ -27,6 +27,7 @@ impl ContainerLog {
             versions: Vec::new(),
             networks: Vec::new(),
             provider: None,
+            is_connected: false,
             no_adapter: None,
             no_verbs: None,
             bootstrap: None,
@@ -50,12 +51,18 @@ impl ContainerLog {
         if let Some(process) = line.process.filter(|_| self.processes.len() < MAX_PROCESSES) {
             self.processes.insert(process);
         }
+        if self.is_connected && is_store_lost(line) {
+            self.is_connected = false;
+        }
         let Some(message) = Message::parse(line) else { return };
         let quote = Quote { text: truncate(line.text, MAX_TEXT), time: line.time };
         match message {
             Message::Version(version) => push_distinct(&mut self.versions, version, quote),
             Message::Network(network) => self.add_network(network, None, quote),
-            Message::Connection { network, is_direct } => self.add_network(network, Some(is_direct), quote),
+            Message::Connection { network, is_direct } => {
+                self.is_connected = true;
+                self.add_network(network, Some(is_direct), quote);
+            }
             Message::NoAdapter => self.no_adapter = Some(quote),
             Message::NoVerbs => self.no_verbs = Some(quote),
             Message::Provider(provider) => self.provider = Some((truncate(provider, MAX_NAME), quote)),

@@ -74,10 +74,15 @@ fn members_that_have_met(#[case] objects: Vec<Value>, #[case] expected: &[&str])
 
 const CONNECTION: &str = "node-0:12:40 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n";
 
+const UNRESOLVED: &str = "[W socket.cpp:601] [c10d] The client socket has failed to connect to [llama-master-0]:23456 (errno: -2 - Name or \
+    service not known)\n";
+
 /// Only the log of a worker proves that it found the master: it may have restarted after the others had.
 #[rstest]
 #[case::all([CONNECTION, CONNECTION], 0)]
 #[case::one([CONNECTION, ""], 1)]
+#[case::of_a_former_run([&format!("{CONNECTION}{UNRESOLVED}"), CONNECTION], 1)]
+#[case::after_an_attempt([&format!("{UNRESOLVED}{CONNECTION}"), CONNECTION], 0)]
 #[case::none(["", ""], 1)]
 fn logs_of_workers(#[case] logs: [&str; 2], #[case] expected: usize) {
     let mut snapshot = ClusterSnapshot::default();
