@@ -31,6 +31,9 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
     found.extend(differing);
     members::check(job, &group, context, found);
     start::check(job, &group, context, found);
+    if group.backend != Backend::Static {
+        store::check_url(job, &group, context, found);
+    }
     match group.backend {
         Backend::Static => restart::check(job, &group, context, found),
         Backend::C10d => store::check_host(job, &group, context, found),

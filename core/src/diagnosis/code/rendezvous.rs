@@ -28,7 +28,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::MasterUnresolvable,
         severity: Severity::Error,
-        proof: "the Service that `MASTER_ADDR` or `PET_RDZV_ENDPOINT` names is not among the Services of the namespace for 2 minutes, or the address is a loopback address or that of another pod. Neither this finding nor the following four if a rank has completed with code 0, or the log of each rank but the master contains a connection of NCCL (`via NET/`)",
+        proof: "the Service that `MASTER_ADDR` or `PET_RDZV_ENDPOINT` names is not among the Services of the namespace for 2 minutes, or the address is a loopback address or that of another pod. Neither this finding nor the following four if a rank has completed with code 0, or the log of each rank but the master contains a connection of NCCL (`via NET/`) without a later error of PyTorch about the store",
         fix: "check the operator, which creates the Service; or correct the address",
         link: "docs/diagnose.md#masterunresolvable",
     },

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::group::SCHEME;
+use super::group::SCHEME_SEPARATOR;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -76,7 +76,7 @@ pub(super) fn resolve<'a>(host: &str, pod: &PodRecord, context: &'a Context<'_>)
         return Resolution::Loopback;
     }
     // Not a host name.
-    if host.contains(SCHEME) {
+    if host.contains(SCHEME_SEPARATOR) {
         return Resolution::Unknown;
     }
     let namespace = &*pod.namespace;

@@ -9,8 +9,8 @@ const KINDS: [&str; 3] = ["PyTorchJob", "TrainJob", "Job"];
 /// Settings of torchrun with which it does not use `MASTER_ADDR` and `MASTER_PORT` of its environment.
 const FLAGS: [&str; 3] = ["PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT"];
 
-/// Text after the scheme of a URL.
-pub(super) const SCHEME: &str = "://";
+/// Text between the scheme and the host of a URL.
+pub(super) const SCHEME_SEPARATOR: &str = "://";
 
 /// How the members of a group find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl<'a> GroupMember<'a> {
 
 /// Splits `host:port` and `[host]:port`. A URL, which torchrun does not accept, stays complete.
 fn split_port(endpoint: &str) -> (&str, Option<u64>) {
-    if endpoint.contains(SCHEME) {
+    if endpoint.contains(SCHEME_SEPARATOR) {
         return (endpoint, None);
     }
     match endpoint.rsplit_once(':') {

@@ -58,7 +58,7 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
 
 /// Returns true if the members have met, whatever the objects show now: a rank has completed, or the log of each member but the master
 /// contains a connection between pods, and no later error about the store: the group of a former run proves nothing.
-fn has_met(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> bool {
+pub(super) fn has_met(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> bool {
     // Without settings, the container may be a sidecar that is not known.
     let has_completed = |container: &ContainerRecord| {
         let is_end = matches!(&container.state, StateRecord::Terminated(ended) if ended.exit_code == 0);
@@ -66,8 +66,8 @@ fn has_met(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> bool {
     };
     let completed = job.not_replaced(|pod| pod.is_rank() && pod.main().any(has_completed));
     let is_connected = |pod: &PodRecord| context.logs(pod).any(|log| log.is_connected);
-    let mut peers = group.members.iter().filter(|member| !group.is_master(member.pod));
-    !completed.is_empty() || peers.all(|peer| is_connected(peer.pod))
+    let mut peers = group.members.iter().filter(|member| !group.is_master(member.pod)).peekable();
+    !completed.is_empty() || peers.peek().is_some() && peers.all(|peer| is_connected(peer.pod))
 }
 
 struct Path<'a, 'b> {

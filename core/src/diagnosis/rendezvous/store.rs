@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::address::{Resolution, ServicePods, resolve};
-use super::group::{Endpoint, Group, GroupMember, SCHEME};
+use super::group::{Endpoint, Group, GroupMember, SCHEME_SEPARATOR};
+use super::reachability::has_met;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
@@ -29,6 +30,9 @@ const HOST_FIX: &str = "\
 
 /// Fix for an endpoint with a scheme.
 const URL_FIX: &str = "remove the scheme and the path from the endpoint in the evidence, so that it is HOST:PORT";
+/// Fix for a port that the Service of etcd does not forward.
+const PORT_FIX: &str = "\
+    correct the port in the endpoint in the evidence (etcd serves its clients on 2379 by default), or add it to the Service";
 /// Fix for an etcd that terminates.
 const ETCD_FIX: &str = "\
     find out why etcd terminates: kubectl logs --previous -c CONTAINER; then restart the agents that do not restart by themselves";
@@ -55,17 +59,19 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     found.push(diagnosis.with_evidence(evidence).with_since(Some(lost)).with_waste(waste).with_fix(HOST_FIX));
 }
 
+/// Reports an endpoint that is a URL, with which no agent of torchrun starts.
+pub(super) fn check_url(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let endpoint = group.endpoint().filter(|endpoint| endpoint.host.contains(SCHEME_SEPARATOR));
+    let Some(endpoint) = endpoint.filter(|_| !has_met(job, group, context)) else { return };
+    let message = format!("{} is a URL, and torchrun needs HOST:PORT", endpoint.field);
+    let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
+    let diagnosis = Diagnosis::new(DiagnosisCode::StoreLost, job.workload_name(), Recovery::SettingsFixed, &message);
+    found.push(diagnosis.with_evidence([setting(&endpoint)]).with_waste(waste).with_fix(URL_FIX));
+}
+
 /// Reports an etcd that has no running pod, or does not serve the API of torchrun.
 pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(endpoint) = group.endpoint() else { return };
-    if endpoint.host.contains(SCHEME) {
-        let message = format!("{} is a URL, and torchrun needs HOST:PORT", endpoint.field);
-        let code = DiagnosisCode::StoreLost;
-        let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
-        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::SettingsFixed, &message);
-        found.push(diagnosis.with_evidence([setting(&endpoint)]).with_waste(waste).with_fix(URL_FIX));
-        return;
-    }
     let pods = match resolve(endpoint.host, endpoint.pod, context) {
         Resolution::Pods(pods) => pods,
         Resolution::Missing(service) => {
@@ -79,7 +85,8 @@ pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     };
     let service = pods.service;
     if let Some(closed) = closed_port(job, &endpoint, service, context) {
-        found.push(closed);
+        // Agents that have met reach etcd, whatever the Service shows.
+        found.extend((!has_met(job, group, context)).then_some(closed));
         return;
     }
     let selected: Vec<&PodRecord> =
@@ -120,7 +127,8 @@ fn closed_port(
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::ServiceFixed, &message)
             .with_evidence([ports, setting])
-            .with_waste(job.waste(&job.active().collect::<Vec<_>>(), None, context.now)),
+            .with_waste(job.waste(&job.active().collect::<Vec<_>>(), None, context.now))
+            .with_fix(PORT_FIX),
     )
 }
 

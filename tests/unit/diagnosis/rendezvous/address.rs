@@ -72,7 +72,7 @@ fn members_that_have_met(#[case] objects: Vec<Value>, #[case] expected: &[&str])
     check(&objects, expected);
 }
 
-const CONNECTION: &str = "node-0:12:40 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n";
+pub const CONNECTION: &str = "node-0:12:40 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n";
 
 const UNRESOLVED: &str = "[W socket.cpp:601] [c10d] The client socket has failed to connect to [llama-master-0]:23456 (errno: -2 - Name or \
     service not known)\n";
@@ -85,9 +85,14 @@ const UNRESOLVED: &str = "[W socket.cpp:601] [c10d] The client socket has failed
 #[case::after_an_attempt([&format!("{UNRESOLVED}{CONNECTION}"), CONNECTION], 0)]
 #[case::none(["", ""], 1)]
 fn logs_of_workers(#[case] logs: [&str; 2], #[case] expected: usize) {
+    assert_eq!(count_with_logs(&without_service(), logs, "MasterUnresolvable"), expected);
+}
+
+/// Returns the number of findings with this code about objects and the logs of both workers.
+pub fn count_with_logs(objects: &[Value], logs: [&str; 2], code: &str) -> usize {
     let mut snapshot = ClusterSnapshot::default();
-    for object in without_service() {
-        assert!(snapshot.add(&object, "default").unwrap());
+    for object in objects {
+        assert!(snapshot.add(object, "default").unwrap());
     }
     for (index, text) in logs.iter().enumerate() {
         let mut reader = LogReader::new(LogName::from_file_stem(&format!("llama-worker-{index}")));
@@ -97,8 +102,7 @@ fn logs_of_workers(#[case] logs: [&str; 2], #[case] expected: usize) {
         }
     }
     let report = diagnose(&snapshot, &Selection::default(), NOW.parse().unwrap());
-    let found = report.diagnoses.iter().filter(|found| found.code.code() == "MasterUnresolvable");
-    assert_eq!(found.count(), expected);
+    report.diagnoses.iter().filter(|found| found.code.code() == code).count()
 }
 
 #[rstest]

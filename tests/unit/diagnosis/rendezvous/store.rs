@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::objects::{START, ago, node, rank_of, with};
 use super::super::{check, report};
+use super::address::{CONNECTION, count_with_logs};
 use super::{job_of, job_with, set};
 
 /// Returns the job with a dynamic rendezvous.
@@ -78,6 +79,17 @@ fn ports_of_etcd(#[case] endpoint: &str, #[case] address: &str, #[case] expected
     let mut objects = [dynamic(job_with(0, json!({})), "etcd-v2", endpoint), etcd].concat();
     objects[6]["spec"]["clusterIP"] = address.into();
     check(&objects, expected);
+}
+
+#[rstest]
+#[case::not_met(["", ""], 1)]
+#[case::met([CONNECTION, CONNECTION], 0)]
+fn agents_that_have_met_reach_etcd(#[case] logs: [&str; 2], #[case] expected: usize) {
+    let etcd = etcd("quay.io/coreos/etcd:v3.3.10", &[], running(), "True", 3600);
+    let objects = [dynamic(job_with(0, json!({})), "etcd-v2", "etcd:2380"), etcd].concat();
+    assert_eq!(count_with_logs(&objects, logs, "ServicePortClosed"), expected);
+    let fix = report(&objects).diagnoses[0].finding.fix.unwrap();
+    assert!(fix.starts_with("correct the port in the endpoint"), "{fix}");
 }
 
 /// etcd is not ready since `lost` seconds, and the agents have run for `age`.
@@ -172,10 +184,11 @@ fn an_etcd_outside_of_the_cluster_is_not_visible() {
 }
 
 #[rstest]
-#[case::url("http://etcd:2379", &["E StoreLost no"], "remove the scheme")]
-#[case::no_service("etcd:2379", &["E StoreLost unknown"], "restore etcd")]
-fn endpoints_of_etcd(#[case] endpoint: &str, #[case] expected: &[&str], #[case] fix: &str) {
-    let objects = dynamic(job_with(0, json!({})), "etcd", endpoint);
+#[case::url("etcd", "http://etcd:2379", &["E StoreLost no"], "remove the scheme")]
+#[case::no_service("etcd", "etcd:2379", &["E StoreLost unknown"], "restore etcd")]
+#[case::url_of_a_member("c10d", "tcp://llama-master-0:29400", &["E StoreLost no"], "remove the scheme")]
+fn endpoints(#[case] backend: &str, #[case] endpoint: &str, #[case] expected: &[&str], #[case] fix: &str) {
+    let objects = dynamic(job_with(0, json!({})), backend, endpoint);
     check(&objects, expected);
     assert!(report(&objects).diagnoses[0].finding.fix.unwrap().starts_with(fix));
 }
