@@ -1,5 +1,8 @@
 //! Members of a static group that restarted alone: their peers wait in a collective operation until its time-out.
 
+use std::collections::{HashMap, HashSet};
+use std::ptr;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::group::{Group, GroupMember};
@@ -48,10 +51,19 @@ struct Restarted<'a> {
     is_certain: bool,
 }
 
+/// Former members of a group, and its start.
+struct History<'a> {
+    /// Pods by role and index that have run for long enough to join the group, and are finished or being deleted; the oldest first.
+    formers: HashMap<(Option<&'a str>, u64), Vec<&'a PodRecord>>,
+    /// Time since which a member runs.
+    first: Option<Timestamp>,
+}
+
 /// Reports members that run again, while their peers have not restarted.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let history = History::new(job, group);
     let restarted: Vec<Restarted<'_>> =
-        group.members.iter().filter_map(|member| restart(member, job, group, context)).collect();
+        group.members.iter().filter_map(|member| restart(member, job, &history, context)).collect();
     let Some(first) = restarted.iter().map(|restarted| restarted.at).min() else { return };
     let behind = peers_behind(group, &restarted, first);
     if behind.is_empty() {
@@ -90,11 +102,41 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     found.push(if is_probed { diagnosis.with_fix(PROBE_FIX) } else { diagnosis });
 }
 
+impl<'a> History<'a> {
+    fn new(job: &Job<'a>, group: &Group<'a>) -> Self {
+        let has_joined = |former: &PodRecord| {
+            let mut runs = former.main().filter_map(ContainerRecord::last_termination);
+            runs.any(|run| {
+                run.started.zip(run.finished).is_some_and(|(start, end)| end.duration_since(start) >= MIN_RUN)
+            })
+        };
+        // The index of a pod may be that in another Job of its role.
+        let is_gone = |former: &PodRecord| former.is_finished() || former.deleted.is_some();
+        let mut formers: HashMap<(Option<&'a str>, u64), Vec<&'a PodRecord>> = HashMap::new();
+        for pod in job.pods.iter().copied().filter(|pod| is_gone(pod) && has_joined(pod)) {
+            if let Some(position) = pod.position() {
+                formers.entry(position).or_default().push(pod);
+            }
+        }
+        formers.values_mut().for_each(|formers| formers.sort_by_key(|former| former.created));
+        let first = group.members.iter().filter_map(|peer| peer.container.running_since()).min();
+        Self { formers, first }
+    }
+
+    /// Returns the last earlier pod of the same rank.
+    fn predecessor(&self, pod: &PodRecord) -> Option<&'a PodRecord> {
+        let formers = self.formers.get(&pod.position()?)?;
+        formers[..formers.partition_point(|former| former.created < pod.created)].last().copied()
+    }
+}
+
 /// Returns the peers that have run since before `lost`.
 fn peers_behind<'a>(group: &Group<'a>, restarted: &[Restarted<'a>], lost: Timestamp) -> Vec<&'a PodRecord> {
-    let is_restarted = |pod: &PodRecord| restarted.iter().any(|restarted| std::ptr::eq(restarted.member.pod, pod));
+    let restarted: HashSet<*const PodRecord> =
+        restarted.iter().map(|restarted| ptr::from_ref(restarted.member.pod)).collect();
     let is_behind = |member: &&GroupMember<'a>| {
-        member.container.running_since().is_some_and(|started| started < lost) && !is_restarted(member.pod)
+        let is_restarted = restarted.contains(&ptr::from_ref(member.pod));
+        member.container.running_since().is_some_and(|started| started < lost) && !is_restarted
     };
     group.members.iter().filter(is_behind).map(|member| member.pod).collect()
 }
@@ -103,7 +145,7 @@ fn peers_behind<'a>(group: &Group<'a>, restarted: &[Restarted<'a>], lost: Timest
 fn restart<'a>(
     member: &GroupMember<'a>,
     job: &Job<'_>,
-    group: &Group<'_>,
+    history: &History<'_>,
     context: &Context<'_>,
 ) -> Option<Restarted<'a>> {
     let GroupMember { pod, container } = *member;
@@ -123,12 +165,11 @@ fn restart<'a>(
         let evidence = Evidence::new(pod.title(), "metadata.creationTimestamp", value, Some(at));
         Restarted { member: *member, at, evidence, is_certain }
     };
-    if let Some(former) = predecessor(pod, job) {
+    if let Some(former) = history.predecessor(pod) {
         return Some(recreated(&format!("replaces {}", former.name), true));
     }
     // Its peers have run since before it existed.
-    let first = group.members.iter().filter_map(|peer| peer.container.running_since()).min();
-    let ahead = at.duration_since(first.filter(|first| *first < at)?);
+    let ahead = at.duration_since(history.first.filter(|first| *first < at)?);
     let timeout = if pod.accelerators() > 0 { CONNECTION.0 } else { CONNECTION.1 };
     if was_recreated(pod, job, context) {
         Some(recreated("recreated after its peers started", true))
@@ -154,20 +195,6 @@ fn failed_probe<'a>(member: GroupMember<'a>, context: &'a Context<'_>) -> Option
     };
     let probes = context.pod_events(pod).iter().copied().filter(is_own).map(|event| (is_cause(event), event));
     probes.max_by_key(|(is_cause, event)| (*is_cause, event.last))
-}
-
-/// Returns an earlier pod of the same rank, finished or deleted, that has run for long enough to join the group.
-fn predecessor<'a>(pod: &PodRecord, job: &Job<'a>) -> Option<&'a PodRecord> {
-    let position = pod.position()?;
-    let has_joined = |former: &PodRecord| {
-        let mut runs = former.main().filter_map(ContainerRecord::last_termination);
-        runs.any(|run| run.started.zip(run.finished).is_some_and(|(start, end)| end.duration_since(start) >= MIN_RUN))
-    };
-    // The index of a pod may be that in another Job of its role.
-    let is_gone = |former: &PodRecord| former.is_finished() || former.deleted.is_some();
-    let is_former =
-        |former: &PodRecord| former.position() == Some(position) && former.created < pod.created && is_gone(former);
-    job.pods.iter().copied().find(|former| is_former(former) && has_joined(former))
 }
 
 /// Returns true if a pod of the same name existed before, as its events or the conditions of the job show.
