@@ -1,5 +1,7 @@
 //! The logs of a job's pods.
 
+use std::collections::HashMap;
+
 use super::super::context::Context;
 use super::super::job::Job;
 use super::super::snapshot::log::{ContainerLog, Quote};
@@ -11,6 +13,8 @@ use crate::names::join_names;
 pub(super) struct JobLogs<'a> {
     pub(super) job: &'a Job<'a>,
     logs: Vec<PodLog<'a>>,
+    /// Pods by their addresses and names.
+    peers: HashMap<&'a str, &'a PodRecord>,
 }
 
 /// A log of a main container.
@@ -30,7 +34,21 @@ impl<'a> JobLogs<'a> {
             };
             context.logs(pod).filter(is_main).map(move |log| PodLog { pod, log })
         });
-        Self { job, logs: logs.collect() }
+        let logs: Vec<PodLog<'a>> = logs.collect();
+        let mut peers = HashMap::new();
+        for pod in job.pods.iter().copied().filter(|_| !logs.is_empty()) {
+            for name in pod.transport.address.as_deref().into_iter().chain([&*pod.name]) {
+                peers.entry(name).or_insert(pod);
+            }
+        }
+        Self { job, logs, peers }
+    }
+
+    /// Returns the short name of the pod with an address, or whose name is the first label of a host name.
+    pub(super) fn pod_of(&self, peer: &str) -> Option<String> {
+        let host = peer.split('.').next().unwrap_or_default();
+        let pod = self.peers.get(peer).or_else(|| self.peers.get(host))?;
+        Some(pod.short_name())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = PodLog<'a>> {

@@ -1,7 +1,7 @@
 //! Lines whose cause is known.
 
 use super::job_logs::{JobLogs, PodLog, names};
-use super::peers::pod_of;
+use super::peers::distinct;
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
 use crate::diagnosis::snapshot::log::{ContainerLog, Quote};
 use crate::diagnosis::snapshot::read::truncate;
@@ -102,13 +102,9 @@ pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
 /// Returns a message about the peers to which some of `affected` cannot connect.
 fn unreachable_peers(logs: &JobLogs<'_>, affected: &[PodLog<'_>]) -> Option<String> {
     let ranks: Vec<PodLog<'_>> = affected.iter().copied().filter(|pod| pod.unreachable().is_some()).collect();
-    let mut peers: Vec<String> = Vec::new();
-    for address in ranks.iter().filter_map(PodLog::unreachable) {
-        let peer = pod_of(logs, address).map_or_else(|| address.to_owned(), |pod| format!("{pod} ({address})"));
-        if !peers.contains(&peer) {
-            peers.push(peer);
-        }
-    }
+    let peer =
+        |address: &str| logs.pod_of(address).map_or_else(|| address.to_owned(), |pod| format!("{pod} ({address})"));
+    let peers = distinct(ranks.iter().filter_map(PodLog::unreachable).map(peer));
     (!peers.is_empty()).then(|| format!("{} cannot connect to {}", names(&ranks), join_names(peers)))
 }
 

@@ -1,5 +1,7 @@
 //! Connections to peers that were closed.
 
+use std::collections::HashSet;
+
 use super::job_logs::{JobLogs, PodLog, names};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::names::join_names;
@@ -12,14 +14,9 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     if affected.is_empty() {
         return;
     }
-    let mut peers: Vec<String> = Vec::new();
-    for (peer, _) in affected.iter().flat_map(|rank| &rank.log.lost_peers).filter(|(peer, _)| !is_proxy(peer)) {
-        let peer = pod_of(logs, peer).unwrap_or_else(|| peer.to_string());
-        if !peers.contains(&peer) {
-            peers.push(peer);
-        }
-    }
-    let message = format!("{} lost the connection to {}", names(&affected), join_names(peers));
+    let lost = affected.iter().flat_map(|rank| &rank.log.lost_peers).filter(|(peer, _)| !is_proxy(peer));
+    let peers = lost.map(|(peer, _)| logs.pod_of(peer).unwrap_or_else(|| peer.to_string()));
+    let message = format!("{} lost the connection to {}", names(&affected), join_names(distinct(peers)));
     let evidence = quotes(&affected, |peer| !is_proxy(peer));
     let finding = logs.diagnosis(DiagnosisCode::PeerLost, Recovery::PeerEnded, &message).with_evidence(evidence);
     found.push(finding);
@@ -60,10 +57,8 @@ fn is_proxy(peer: &str) -> bool {
     matches!(peer, "127.0.0.6" | "::ffff:127.0.0.6" | "::6")
 }
 
-/// Returns the short name of the pod with an address, or whose name is the first label of a host name.
-pub(super) fn pod_of(logs: &JobLogs<'_>, peer: &str) -> Option<String> {
-    let host = peer.split('.').next().unwrap_or_default();
-    let is_peer = |address: Option<&str>, name: &str| address == Some(peer) || name == host;
-    let mut pods = logs.job.pods.iter();
-    pods.find(|pod| is_peer(pod.transport.address.as_deref(), &pod.name)).map(|pod| pod.short_name())
+/// Returns the names in their order, each once.
+pub(super) fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known = HashSet::new();
+    names.filter(|name| known.insert(name.clone())).collect()
 }

@@ -1,6 +1,7 @@
 //! Collective operations that PyTorch's watchdog aborted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ptr;
 
 use super::job_logs::{JobLogs, PodLog, names};
 use crate::diagnosis::job::pod_names;
@@ -30,10 +31,12 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let Some((_, first)) = waited.first() else { return };
     let behind = behind(&waited);
     let lowest = if behind.is_empty() { lowest(&waited) } else { Vec::new() };
+    let waiting: HashSet<&str> = waited.iter().map(|(rank, _)| &*rank.pod.name).collect();
     let mut without: Vec<PodLog<'_>> = logs.ranks().filter(|rank| rank.log.timeouts.is_empty()).collect();
-    without.retain(|rank| waited.iter().all(|(other, _)| other.pod.name != rank.pod.name));
+    without.retain(|rank| !waiting.contains(&*rank.pod.name));
+    let read: HashSet<*const PodRecord> = logs.ranks().map(|rank| ptr::from_ref(rank.pod)).collect();
     let ranks = logs.job.not_replaced(PodRecord::is_rank).into_iter();
-    let unread: Vec<&PodRecord> = ranks.filter(|pod| logs.ranks().all(|rank| !std::ptr::eq(rank.pod, *pod))).collect();
+    let unread: Vec<&PodRecord> = ranks.filter(|pod| !read.contains(&ptr::from_ref(*pod))).collect();
     let subject = if let Some([one, other]) = differing(&waited).filter(|_| behind.is_empty()) {
         let call = |(rank, timeout): (PodLog<'_>, &TimeoutRecord)| {
             format!("{} called {}", describe(rank, timeout), timeout.operation)
@@ -57,7 +60,8 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let message = format!("{operation} timed out; {subject}");
     // The ranks that are behind are the best evidence.
     let suspects = if behind.is_empty() { &lowest } else { &behind };
-    let is_behind = |timeout: &TimeoutRecord| suspects.iter().any(|(_, other)| std::ptr::eq(*other, timeout));
+    let suspects: HashSet<*const TimeoutRecord> = suspects.iter().map(|(_, timeout)| ptr::from_ref(*timeout)).collect();
+    let is_behind = |timeout: &TimeoutRecord| suspects.contains(&ptr::from_ref(timeout));
     let (late, others): (Vec<_>, Vec<_>) = waited.iter().partition(|(_, timeout)| is_behind(timeout));
     let evidence = late.into_iter().chain(others).map(|(rank, timeout)| rank.evidence(&timeout.quote));
     // Only PyTorch's watchdog for NCCL names operations.
