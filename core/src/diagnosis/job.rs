@@ -26,8 +26,10 @@ pub(super) const JOB: &str = "Job";
 pub(super) const LAUNCHER: &str = "launcher";
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
+/// Kind that owns the pods of a Ray cluster.
+pub(super) const RAY_CLUSTER: &str = "RayCluster";
 /// Kinds whose pods depend on each other although they are no ranks. The pod that submits a `RayJob` is not one of its cluster.
-const CLUSTERS: [&str; 2] = ["RayCluster", LEADER_WORKER_SET];
+const CLUSTERS: [&str; 2] = [RAY_CLUSTER, LEADER_WORKER_SET];
 /// Role of the pod of a Ray cluster that schedules the tasks of all others.
 pub(super) const HEAD: &str = "head";
 

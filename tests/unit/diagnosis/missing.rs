@@ -179,10 +179,28 @@ fn deleting(mut objects: Vec<Value>) -> Vec<Value> {
     objects
 }
 
+const HEAD_MISSING: &[&str] = &["W RankMissing unknown"];
+
+/// Adds the event of KubeRay about the head that it deleted.
+fn head_deleted(mut objects: Vec<Value>, seconds: i64) -> Vec<Value> {
+    objects.push(event("RayCluster", "tune", "DeletedHeadPod", "Deleted head Pod team-a/tune-head", seconds));
+    objects
+}
+
+/// Adds the event of KubeRay about a new head.
+fn head_created(mut objects: Vec<Value>, seconds: i64) -> Vec<Value> {
+    objects.push(event("RayCluster", "tune", "CreatedHeadPod", "Created head Pod team-a/tune-head", seconds));
+    objects
+}
+
 /// The head schedules the tasks of all workers.
 #[rstest]
 #[case::head(ray("head", json!({})), &[])]
-#[case::no_head(ray("worker", json!({})), MISSING)]
+#[case::no_head(ray("worker", json!({})), HEAD_MISSING)]
+#[case::deleted_head(head_deleted(ray("worker", json!({})), 300), MISSING)]
+#[case::head_deleted_a_moment_ago(head_deleted(ray("worker", json!({})), 299), HEAD_MISSING)]
+#[case::created_since(head_created(head_deleted(ray("worker", json!({})), 600), 590), HEAD_MISSING)]
+#[case::created_before(head_created(head_deleted(ray("worker", json!({})), 600), 3000), MISSING)]
 #[case::young(young(ray("worker", json!({}))), &[])]
 #[case::deleted(deleting(ray("worker", json!({}))), &[])]
 #[case::suspended(ray("worker", json!({"spec": {"suspend": true}})), &["W JobSuspended no"])]
@@ -191,9 +209,14 @@ fn a_ray_cluster_without_its_head(#[case] objects: Vec<Value>, #[case] expected:
     check(&objects, expected);
 }
 
+/// The time since which they wait is that of the event.
 #[test]
 fn all_accelerators_wait_for_the_head() {
     let found = report(&ray("worker", json!({}))).diagnoses.remove(0);
     assert_eq!(found.finding.message, "the head of the Ray cluster does not exist, so 2 workers wait");
-    assert_eq!(found.waste.map(|waste| waste.accelerators), Some(16));
+    assert!(found.waste.is_none(), "{found:?}");
+    assert!(found.finding.fix.unwrap().contains("recreate the cluster"), "{found:?}");
+    let found = report(&head_deleted(ray("worker", json!({})), 600)).diagnoses.remove(0);
+    let waste = found.waste.unwrap();
+    assert_eq!((waste.accelerators, waste.accelerator_seconds), (16, 16 * 600));
 }

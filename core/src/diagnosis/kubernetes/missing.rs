@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use jiff::SignedDuration;
 
-use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{HEAD, JOB, Job, LAUNCHER, is_older};
+use crate::diagnosis::context::{Context, event_evidence};
+use crate::diagnosis::job::{HEAD, JOB, Job, LAUNCHER, RAY_CLUSTER, is_older};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::ContainerRecord;
@@ -13,13 +13,18 @@ use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::reference::ObjectKey;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
 use crate::names::join_names;
 use crate::workload::{PodCreation, kinds_named};
 
 /// Time within which operators create the pods of a job, and replace one.
 const CREATION: SignedDuration = SignedDuration::from_mins(5);
-/// Kind that owns the pods of a Ray cluster.
-const RAY_CLUSTER: &str = "RayCluster";
+/// Reasons of `KubeRay`'s events about a head that it deletes, to replace it, and about a new one.
+const HEAD_DELETED: &str = "DeletedHeadPod";
+const HEAD_CREATED: &str = "CreatedHeadPod";
+const HEAD_FIX: &str = "\
+    check that the operator of KubeRay runs, its log, and the events of the cluster: kubectl describe; if it does not create the head, \
+    recreate the cluster";
 /// Maximum number of missing pods in a message.
 const MAX_NAMES: usize = 8;
 
@@ -27,7 +32,7 @@ const MAX_NAMES: usize = 8;
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(workload) = job.workload.filter(|workload| is_active(workload)) else { return };
     if job.is_ray() {
-        found.extend(headless(job, context, workload));
+        found.extend(missing_head(job, context, workload));
         return;
     }
     let runs = job.active().any(|pod| pod.is_rank() && pod.is_running());
@@ -71,7 +76,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
 }
 
 /// Reports a Ray cluster without its head, which schedules the tasks of all other pods.
-fn headless(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> Option<Diagnosis> {
+fn missing_head(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> Option<Diagnosis> {
     let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
     let has_head = job.pods.iter().any(|pod| pod.role() == Some(HEAD));
     // The pod that submits a job is owned by another object.
@@ -86,15 +91,25 @@ fn headless(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> 
         count => format!("{count} workers wait"),
     };
     let message = format!("the head of the Ray cluster does not exist, so {wait}");
-    let since = workers.iter().flat_map(|pod| pod.main()).filter_map(ContainerRecord::running_since).max();
+    // Without the event, the head may have been lost a moment ago.
+    let is_created = |reason: &str| reason == HEAD_CREATED;
+    let changes = context.job_events(job).iter();
+    let changes = changes.filter(|event| is_created(&event.reason) || *event.reason == *HEAD_DELETED);
+    let newest = changes.max_by_key(|event| (event.last, is_created(&event.reason)));
+    let deletion = newest.filter(|event| !is_created(&event.reason));
+    let since = deletion.and_then(|event| event.last).filter(|at| is_older(Some(*at), CREATION, context.now));
     let object = job.workload_name();
     let head = "no pod has the label ray.io/node-type: head";
     let evidence = Evidence::new(object.to_string(), "spec.headGroupSpec", head, workload.created);
-    Some(
-        Diagnosis::new(DiagnosisCode::RankMissing, object, Recovery::RankAwaited, &message)
-            .with_evidence([evidence])
-            .with_waste(Job::held_by(&workers, since, context.now)),
-    )
+    let deletion = deletion.map(|event| event_evidence(event));
+    let mut diagnosis = Diagnosis::new(DiagnosisCode::RankMissing, object, Recovery::RankAwaited, &message)
+        .with_evidence([evidence].into_iter().chain(deletion))
+        .with_waste(since.and_then(|since| Job::held_by(&workers, Some(since), context.now)))
+        .with_fix(HEAD_FIX);
+    if since.is_none() {
+        diagnosis.finding.severity = Severity::Warning;
+    }
+    Some(diagnosis)
 }
 
 /// A role with fewer pods than requested.
