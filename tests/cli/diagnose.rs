@@ -571,6 +571,18 @@ fn empty_files(#[case] dump: &str, #[case] nodes: &str, #[case] code: i32, #[cas
     assert_eq!(run.stderr.contains("may have failed"), stderr.contains("may have failed"), "{run:#?}");
 }
 
+/// The list of the pods may be missing.
+#[rstest]
+#[case::without_pods(&[], true)]
+#[case::empty_pods(&[("pods.yaml", "")], false)]
+fn jobs_without_pods_beside_an_empty_file(#[case] others: &[(&str, &str)], #[case] is_found: bool) {
+    let job = r#"{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "llama", "namespace": "team-a",
+        "uid": "a", "creationTimestamp": "2026-01-01T11:00:00Z"}, "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2,
+        "template": {"spec": {"containers": [{"name": "a"}]}}}}}}"#;
+    let run = with_files(&[&[("jobs.json", job)], others].concat(), &["-f", "DIR", "--now", "2026-01-01T12:00:00Z"]);
+    assert_eq!(run.stdout.contains("PodsNotCreated"), is_found, "{run:#?}");
+}
+
 #[test]
 fn empty_standard_input_beside_a_dump() {
     let run = with_files(&[("dump.yaml", DUMP)], &["-f", "DIR/dump.yaml", "-f", "-"]);
@@ -597,7 +609,13 @@ fn empty_standard_input_beside_a_dump() {
     r#""state": {"#,
     r#""restartCount": "many", "state": {"#,
     2,
-    "status.containerStatuses[0].restartCount: expected a number"
+    "status.containerStatuses[0].restartCount: expected a non-negative integer"
+)]
+#[case::negative_count(
+    r#""state": {"#,
+    r#""restartCount": -1, "state": {"#,
+    2,
+    "status.containerStatuses[0].restartCount: expected a non-negative integer"
 )]
 #[case::no_time(r#""name": "a", "namespace""#, r#""name": "a", "creationTimestamp": null, "namespace""#, 0, "")]
 #[case::generated_name(r#""name": "a", "namespace""#, r#""generateName": "a-", "namespace""#, 0, "")]

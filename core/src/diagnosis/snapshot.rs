@@ -78,6 +78,8 @@ pub struct ClusterSnapshot {
     listed: BTreeSet<(ObjectKind, Box<str>)>,
     /// True if a part of the input could not be read, so that it may contain any object that the snapshot lacks.
     has_gaps: bool,
+    /// True if a part of the input was empty, so that a list may be missing.
+    has_empty_source: bool,
     /// Names that the list of nodes lacks although nodes may have them.
     unconfirmed_nodes: BTreeSet<Box<str>>,
     newest: Option<Timestamp>,
@@ -148,6 +150,7 @@ impl ClusterSnapshot {
             other_pods: OtherPods::default(),
             listed: BTreeSet::new(),
             has_gaps: false,
+            has_empty_source: false,
             unconfirmed_nodes: BTreeSet::new(),
             newest: None,
             index: ObjectIndex::default(),
@@ -207,6 +210,11 @@ impl ClusterSnapshot {
         self.has_gaps = true;
     }
 
+    /// Records that a part of the input was empty: the command that should have written a list may have failed.
+    pub fn mark_empty_source(&mut self) {
+        self.has_empty_source = true;
+    }
+
     /// Returns the newest time in the objects, which is near the time of a dump.
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
@@ -237,6 +245,11 @@ impl ClusterSnapshot {
     #[must_use]
     pub fn repeats(&self) -> usize {
         self.index.repeats
+    }
+
+    /// Returns true if a part of the input could not be read, or was empty.
+    pub(super) fn may_lack_lists(&self) -> bool {
+        self.has_gaps || self.has_empty_source
     }
 
     /// Returns true if an object that the snapshot lacks does not exist.

@@ -214,6 +214,7 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     }
     // Without any object, the input as a whole is an error.
     for name in inputs.empty_sources().filter(|_| has_objects) {
+        snapshot.mark_empty_source();
         print_note(stderr, format_args!("{name}: empty: the command that wrote it may have failed"));
     }
     let repeats = snapshot.repeats();
@@ -257,7 +258,7 @@ fn value_problem(object: &Value) -> Option<String> {
     let is_count = |count: &Value| count.is_null() || count.is_u64();
     let is_mistyped = |status: &Value| status.get("restartCount").is_some_and(|count| !is_count(count));
     let index = statuses.iter().position(is_mistyped)?;
-    Some(format!("status.containerStatuses[{index}].restartCount: expected a number"))
+    Some(format!("status.containerStatuses[{index}].restartCount: expected a non-negative integer"))
 }
 
 /// Creates the error about a field of an object.

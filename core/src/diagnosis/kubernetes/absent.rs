@@ -27,7 +27,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let Some(workload) = job.workload.filter(|workload| job.pods.is_empty() && workload.awaits_pods()) else { return };
     let is_complete = context.snapshot.is_complete(ObjectKind::Pod, job.namespace);
     // Without any pod, the dump may be that of an empty namespace.
-    let is_partial = !is_complete && (context.snapshot.has_pods() || context.misses_pods(job));
+    let snapshot = context.snapshot;
+    let is_partial = !is_complete && (snapshot.has_pods() || snapshot.may_lack_lists() || context.misses_pods(job));
     if is_partial || found.iter().any(|other| other.workload == name) {
         return;
     }
