@@ -47,8 +47,7 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
     let evidence = containers().map(|(pod, container)| {
         let last = container.last_termination();
         let value = last.map_or_else(|| CRASH_LOOP.to_owned(), TerminationRecord::summary);
-        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
-        let value = format!("{value}, {} {noun}", container.restarts);
+        let value = format!("{value}, {}", container.restarts_text());
         Evidence::new(pod.title(), container.termination_field(), &value, last.and_then(|last| last.finished))
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();

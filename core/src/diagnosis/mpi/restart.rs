@@ -38,8 +38,7 @@ pub(super) fn check(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> 
     let (names, them) = (pod_names(&pods), verb(pods.len(), "it", "them"));
     let message = format!("{names} restarted, and the launcher, which had started ranks in {them}, did not");
     let ends = restarted.iter().map(|(pod, container, ended)| {
-        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
-        let value = format!("{}, {} {noun}", ended.summary(), container.restarts);
+        let value = format!("{}, {}", ended.summary(), container.restarts_text());
         Evidence::new(pod.title(), container.status_field("lastState.terminated"), &value, ended.finished)
     });
     let field = container.status_field("state.running.startedAt");

@@ -30,8 +30,7 @@ pub(super) fn check(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
     };
     let evidence = agents.iter().filter_map(|pod| {
         let (container, last) = exited(pod)?;
-        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
-        let value = format!("{}, {} {noun} of the container", last.summary(), container.restarts);
+        let value = format!("{}, {} of the container", last.summary(), container.restarts_text());
         Some(Evidence::new(pod.title(), container.termination_field(), &value, last.finished))
     });
     let code = DiagnosisCode::RestartsUsedUp;

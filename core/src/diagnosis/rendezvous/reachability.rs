@@ -60,10 +60,7 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
 /// contains a connection between pods, and no later error about the store: the group of a former run proves nothing.
 pub(super) fn has_met(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> bool {
     // Without settings, the container may be a sidecar that is not known.
-    let has_completed = |container: &ContainerRecord| {
-        let is_end = matches!(&container.state, StateRecord::Terminated(ended) if ended.exit_code == 0);
-        is_end && !container.rendezvous.is_empty()
-    };
+    let has_completed = |container: &ContainerRecord| container.has_completed() && !container.rendezvous.is_empty();
     let completed = job.not_replaced(|pod| pod.is_rank() && pod.main().any(has_completed));
     let is_connected = |pod: &PodRecord| context.logs(pod).any(|log| log.is_connected);
     let mut peers = group.members.iter().filter(|member| !group.is_master(member.pod)).peekable();

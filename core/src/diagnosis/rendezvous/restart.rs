@@ -154,8 +154,7 @@ fn restart<'a>(
         let at = last.finished.filter(|at| *at <= started)?;
         let has_joined = last.started.is_some_and(|started| at.duration_since(started) >= MIN_RUN);
         let field = container.status_field("lastState.terminated");
-        let noun = if container.restarts == 1 { "restart" } else { "restarts" };
-        let value = format!("{}, {} {noun}", last.summary(), container.restarts);
+        let value = format!("{}, {}", last.summary(), container.restarts_text());
         let evidence = Evidence::new(pod.title(), field, &value, Some(at));
         return has_joined.then_some(Restarted { member: *member, at, evidence, is_certain: true });
     }

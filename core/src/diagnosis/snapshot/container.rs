@@ -130,6 +130,17 @@ impl ContainerRecord {
         }
     }
 
+    /// Returns true if it has terminated with code 0, and does not run again.
+    pub(in crate::diagnosis) fn has_completed(&self) -> bool {
+        matches!(&self.state, StateRecord::Terminated(ended) if ended.exit_code == 0)
+    }
+
+    /// Returns the number of restarts for people.
+    pub(in crate::diagnosis) fn restarts_text(&self) -> String {
+        let noun = if self.restarts == 1 { "restart" } else { "restarts" };
+        format!("{} {noun}", self.restarts)
+    }
+
     /// Returns the path of the most recent termination.
     pub(in crate::diagnosis) fn termination_field(&self) -> String {
         let state = if matches!(self.state, StateRecord::Terminated(_)) { "state" } else { "lastState" };

@@ -184,7 +184,8 @@ impl WorkloadRecord {
     }
 }
 
-/// Returns true if the status of a job counts pods, or that of a `JobSet` Jobs with pods, or it has a phase in which it has some or none any more.
+/// Returns true if the status of a job counts pods, that of a `JobSet` counts Jobs with pods, or the phase of the job is one after the
+/// creation of its pods.
 fn has_had_pods(raw: &Value) -> bool {
     let phase = PHASES.iter().find_map(|pointer| raw.pointer(pointer)?.as_str());
     let is_active = raw.pointer("/status/active").and_then(Value::as_u64).is_some_and(|active| active > 0);

@@ -2,7 +2,7 @@
 
 use super::job_logs::{JobLogs, PodLog, names};
 use super::peers::distinct;
-use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
+use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::log::{ContainerLog, Quote};
 use crate::diagnosis::snapshot::read::truncate;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -134,10 +134,6 @@ impl<'a> PodLog<'a> {
 
     /// Returns true if an error terminates a process, and the main containers have not gone on or completed in spite of it.
     fn is_fatal(&self) -> bool {
-        let has_completed = |container: &ContainerRecord| match &container.state {
-            StateRecord::Terminated(termination) => termination.exit_code == 0,
-            _ => false,
-        };
-        self.log.has_fatal && !self.log.goes_on() && !self.pod.main().all(has_completed)
+        self.log.has_fatal && !self.log.goes_on() && !self.pod.main().all(ContainerRecord::has_completed)
     }
 }
