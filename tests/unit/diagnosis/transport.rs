@@ -413,7 +413,7 @@ const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../Pro
     Some(1),
     "W master-0 logged an error that no other finding explains: DistStoreError: Timed out after 901 seconds waiting for clients."
 )]
-#[case::goes_on(
+#[case::continued(
     &format!("{} DistStoreError: lost\n{}", ago(600), steps(5, 60, 300)),
     None,
     "I master-0 logged an error that no other finding explains: DistStoreError: lost"
@@ -495,8 +495,9 @@ fn a_node_and_a_log_report_accelerators(#[case] index: usize, #[case] patch: Val
     let mut found: Vec<String> = accelerators.iter().map(short).collect();
     found.sort_by(|one, other| other.cmp(one));
     assert_eq!(found, expected, "{both:#?}");
-    let of_log = accelerators.iter().filter(|found| found.evidence.iter().any(|part| part.field.starts_with("log")));
-    assert!(of_log.into_iter().all(|found| found.finding.fix.unwrap().starts_with("cordon the node")), "{both:#?}");
+    let mut of_log =
+        accelerators.iter().filter(|found| found.evidence.iter().any(|part| part.field.starts_with("log")));
+    assert!(of_log.all(|found| found.finding.fix.unwrap().starts_with("cordon the node")), "{both:#?}");
 }
 
 /// A node that HyperPod has marked.

@@ -127,7 +127,7 @@ impl LogName {
 
 impl ContainerLog {
     /// Returns true if an error should have terminated a process, and the lines after it show that the program continued.
-    pub(in crate::diagnosis) fn goes_on(&self) -> bool {
+    pub(in crate::diagnosis) fn has_continued(&self) -> bool {
         self.has_fatal && self.cadence.minutes.saturating_sub(self.fatal_minutes) >= MIN_MINUTES
     }
 

@@ -132,8 +132,8 @@ impl<'a> PodLog<'a> {
         self.log.unreachable.as_deref().filter(|_| self.is_fatal())
     }
 
-    /// Returns true if an error terminates a process, and the main containers have not gone on or completed in spite of it.
+    /// Returns true if an error terminates a process, and the main containers have not continued or completed in spite of it.
     fn is_fatal(&self) -> bool {
-        self.log.has_fatal && !self.log.goes_on() && !self.pod.main().all(ContainerRecord::has_completed)
+        self.log.has_fatal && !self.log.has_continued() && !self.pod.main().all(ContainerRecord::has_completed)
     }
 }
