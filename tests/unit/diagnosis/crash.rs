@@ -56,13 +56,26 @@ fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
 
 /// The log does not show that a probe failed.
 #[rstest]
-#[case::probe("Container pytorch failed liveness probe, will be restarted", "the kubelet terminates the container", 3)]
-#[case::deletion("Stopping container pytorch", "read the log of the last run", 1)]
-fn probes_that_fail(#[case] killing: &str, #[case] fix: &str, #[case] evidence: usize) {
+#[case::probe(
+    "Container pytorch failed liveness probe, will be restarted",
+    "pytorch",
+    "the kubelet terminates the container",
+    3
+)]
+#[case::another_container(
+    "Container log failed liveness probe, will be restarted",
+    "log",
+    "read the log of the last run",
+    1
+)]
+#[case::deletion("Stopping container pytorch", "pytorch", "read the log of the last run", 1)]
+fn probes_that_fail(#[case] killing: &str, #[case] container: &str, #[case] fix: &str, #[case] evidence: usize) {
+    let path = json!({"involvedObject": {"fieldPath": format!("spec.containers{{{container}}}")}});
     let events = vec![
         event("Pod", "llama-worker-0", "Unhealthy", "Liveness probe failed: context deadline exceeded", 620),
         event("Pod", "llama-worker-0", "Killing", killing, 610),
     ];
+    let events: Vec<Value> = events.into_iter().map(|event| with(event, path.clone())).collect();
     let found = report(&[job_with(3, crash_loop(6, "Error", 137)), events].concat()).diagnoses.remove(0);
     assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
     assert_eq!(found.evidence.len(), evidence, "{found:?}");

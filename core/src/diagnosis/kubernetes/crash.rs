@@ -8,6 +8,7 @@ use super::ended::has_failed;
 use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
+use crate::diagnosis::snapshot::event::EventRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -52,10 +53,19 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
     let (reason, text) = KILLED_BY_PROBE;
-    let killed_by_probe = |pod: &PodRecord| {
-        context.newest_pod_event(pod, &[reason]).filter(|event| event.message.contains(text)).map(event_evidence)
+    // Another container of the pod may have a probe, too.
+    let is_of_loop = |event: &EventRecord, pod: &PodRecord| {
+        let is_named = |name: &str| pod.containers.iter().any(|one| *one.name == *name && is_between_restarts(one));
+        event.container.as_deref().is_none_or(is_named)
     };
-    let failed_probe = |pod: &PodRecord| context.newest_pod_event(pod, &[UNHEALTHY]).map(event_evidence);
+    let killed_by_probe = |pod: &PodRecord| {
+        let event = context.newest_pod_event(pod, &[reason]).filter(|event| event.message.contains(text))?;
+        is_of_loop(event, pod).then(|| event_evidence(event))
+    };
+    let failed_probe = |pod: &PodRecord| {
+        let event = context.newest_pod_event(pod, &[UNHEALTHY]).filter(|event| is_of_loop(event, pod))?;
+        Some(event_evidence(event))
+    };
     let probes: Vec<Evidence> = pods
         .iter()
         .filter_map(|pod| Some((killed_by_probe(pod)?, failed_probe(pod))))
