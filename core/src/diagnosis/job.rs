@@ -10,6 +10,7 @@ use super::snapshot::pod::{LEADER_WORKER_SET, POD, PodRecord};
 use super::snapshot::reference::ObjectKey;
 use super::snapshot::workload::WorkloadRecord;
 use super::{Waste, WorkloadName};
+use crate::lifecycle::PodPhase;
 use crate::names::join_names;
 use crate::workload::kinds_named;
 
@@ -158,7 +159,7 @@ impl<'a> Job<'a> {
     /// Returns true if the other pods of the job wait for one of `blocked`.
     fn waits_for(&self, blocked: &[&PodRecord]) -> bool {
         let is_head = |pod: &PodRecord| self.is_ray() && pod.role() == Some(HEAD);
-        let is_awaited = self.is_collective() && !self.runs_with_fewer();
+        let is_awaited = self.is_collective() && !self.runs_without(blocked);
         blocked.iter().any(|pod| is_head(pod) || is_awaited && self.is_awaited(pod))
     }
 
@@ -180,8 +181,34 @@ impl<'a> Job<'a> {
 
     /// Returns true if the job is elastic, and the pods that run are enough for it.
     pub(super) fn runs_with_fewer(&self) -> bool {
-        let running = self.pods.iter().filter(|pod| pod.is_rank() && pod.is_running()).count();
-        self.nodes().is_some_and(|(min, max)| min < max && running as u64 >= min)
+        self.runs_without(&[])
+    }
+
+    /// Like [`Self::runs_with_fewer`], without the pods `lost`, whose containers may seem to run.
+    pub(super) fn runs_without(&self, lost: &[&PodRecord]) -> bool {
+        let Some((min, _)) = self.nodes().filter(|(min, max)| min < max) else { return false };
+        let lost: HashSet<*const PodRecord> = lost.iter().copied().map(ptr::from_ref).collect();
+        let is_left = |pod: &&'a PodRecord| !lost.contains(&ptr::from_ref(*pod));
+        let left = || self.pods.iter().copied().filter(is_left);
+        let running = left().filter(|pod| pod.is_rank() && pod.is_running()).count();
+        let is_host = |pod: &PodRecord, host: &str| pod.hostname.as_deref() == Some(host) || *pod.name == *host;
+        // One that has completed leaves a group that completes.
+        let serves = |pod: &PodRecord| pod.is_running() || pod.phase == PodPhase::Succeeded;
+        let has_store = self.store_host().is_none_or(|host| left().any(|pod| is_host(pod, host) && serves(pod)));
+        running as u64 >= min && has_store
+    }
+
+    /// Returns the name of the pod with torchrun's c10d store: the first label of the endpoint of all pods. `None` if that is not the
+    /// name of one of the job's pods, which may not exist.
+    fn store_host(&self) -> Option<&'a str> {
+        let settings = self.pods.iter().copied().flat_map(PodRecord::main).map(|container| &container.rendezvous);
+        let of_c10d = settings.filter(|settings| settings.setting("PET_RDZV_BACKEND") == Some("c10d"));
+        let mut endpoints = of_c10d.filter_map(|settings| settings.setting("PET_RDZV_ENDPOINT"));
+        let first = endpoints.next()?;
+        let host = first.split(['.', ':']).next()?;
+        let index = host.strip_prefix(self.name)?.strip_prefix('-')?.rsplit('-').next()?;
+        let is_indexed = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+        (is_indexed && endpoints.all(|other| other == first)).then_some(host)
     }
 
     /// Returns the pods that satisfy `is_lost`, except those that a newer pod with the same role and index replaces. A finished worker of

@@ -198,7 +198,7 @@ recoveries! {
     /// Not visible until the time-out.
     RankCompleted => Unknown, "a rank completed while others of its process group run", "they fail at the time-out of their next collective operation, or complete if they need none";
     /// `--nnodes` with a minimum.
-    NodeShrinks => Yes, "the node of a pod does not report, and the other pods are enough for torchrun's minimum of nodes", "the agents form a smaller group";
+    NodeShrinks => Yes, "the node of a pod does not report, and the other pods are enough for torchrun's minimum of nodes and include that with the c10d store", "the agents form a smaller group";
     /// Fixed at creation.
     SettingsFixed => No, "members of a process group have different or wrong settings", "they are set when the pods are created";
     /// Fixed at creation.

@@ -39,9 +39,15 @@ fn with_pod(patch: Value) -> Vec<Value> {
 }
 
 fn nodes(text: &str) -> Vec<Value> {
+    with_store(text, "llama-master-0:29400")
+}
+
+/// The pods have this number of nodes and this store.
+fn with_store(nodes: &str, endpoint: &str) -> Vec<Value> {
     let mut objects = job_without(2, json!({}));
     for pod in &mut objects[..3] {
-        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": text}]);
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": nodes},
+            {"name": "PET_RDZV_BACKEND", "value": "c10d"}, {"name": "PET_RDZV_ENDPOINT", "value": endpoint}]);
     }
     objects
 }
@@ -50,6 +56,8 @@ fn nodes(text: &str) -> Vec<Value> {
 #[case::young(with_pod(json!({"metadata": {"creationTimestamp": ago(299)}})), &[])]
 #[case::settled(with_pod(json!({"metadata": {"creationTimestamp": ago(300)}})), MISSING)]
 #[case::elastic(nodes("2:4"), &[])]
+#[case::elastic_without_its_store(with_store("2:4", "llama-worker-1:29400"), MISSING)]
+#[case::elastic_with_a_store_of_another_job(with_store("2:4", "gpt-worker-1:29400"), &[])]
 #[case::elastic_below_its_minimum(nodes("4:8"), MISSING)]
 #[case::static_size(nodes("4"), MISSING)]
 #[case::without_the_workload(job_without(2, json!({}))[..3].to_vec(), &[])]

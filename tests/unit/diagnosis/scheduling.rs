@@ -37,13 +37,16 @@ fn the_autoscaler_may_add_a_node(#[case] age: i64, #[case] expected: &[&str]) {
 }
 
 #[rstest]
-#[case::minimum_runs("2:4", &[])]
-#[case::minimum_does_not_run("4:4", &["E GangPartlyScheduled unknown"])]
-#[case::higher_minimum("4:8", &["E GangPartlyScheduled unknown"])]
-fn an_elastic_job_runs_with_fewer_pods(#[case] nodes: &str, #[case] expected: &[&str]) {
+#[case::minimum_runs("2:4", "llama-master-0:29400", &[])]
+#[case::minimum_does_not_run("4:4", "llama-master-0:29400", &["E GangPartlyScheduled unknown"])]
+#[case::higher_minimum("4:8", "llama-master-0:29400", &["E GangPartlyScheduled unknown"])]
+#[case::no_node_for_the_store("2:4", "llama-worker-0.llama:29400", &["E GangPartlyScheduled unknown"])]
+#[case::store_outside("2:4", "store:29400", &[])]
+fn an_elastic_job_runs_with_fewer_pods(#[case] nodes: &str, #[case] endpoint: &str, #[case] expected: &[&str]) {
     let mut pods = job_with(4, unscheduled(&ago(900)));
     for pod in &mut pods {
-        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": nodes}]);
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": nodes},
+            {"name": "PET_RDZV_BACKEND", "value": "c10d"}, {"name": "PET_RDZV_ENDPOINT", "value": endpoint}]);
     }
     check(&pods, expected);
 }

@@ -130,9 +130,11 @@ fn a_pod_of_a_cluster_has_failed(#[case] objects: Vec<Value>, #[case] expected: 
     assert!(!found.iter().any(fixes_job), "{found:#?}");
 }
 
-fn elastic(pods: Vec<Value>) -> Vec<Value> {
+/// torchrun needs two of the four pods, and the one with this name, which has the store.
+fn elastic(pods: Vec<Value>, host: &str) -> Vec<Value> {
     let change = |mut pod: Value| {
-        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": "2:4"}]);
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": "2:4"},
+            {"name": "PET_RDZV_BACKEND", "value": "c10d"}, {"name": "PET_RDZV_ENDPOINT", "value": format!("{host}:29400")}]);
         pod
     };
     pods.into_iter().map(change).collect()
@@ -189,7 +191,9 @@ fn a_node_is_gone(#[case] objects: Vec<Value>, #[case] expected: Option<(u64, u6
 #[case::since_the_crash(crashes(), Some((32, 32 * 600)))]
 #[case::ray(of_ray(pulls()), Some((8, 8 * HOUR)))]
 #[case::head_of_ray(of_ray(head_pulls()), Some((32, 32 * HOUR)))]
-#[case::elastic(elastic(pulls()), Some((8, 8 * HOUR)))]
+#[case::elastic(elastic(pulls(), "llama-master-0"), Some((8, 8 * HOUR)))]
+#[case::elastic_without_its_store(elastic(pulls(), "llama-worker-0"), Some((32, 32 * HOUR)))]
+#[case::elastic_without_its_store_since_a_crash(elastic(crashes(), "llama-worker-0"), Some((32, 32 * 600)))]
 #[case::other_jobs_work(pulls().into_iter().chain([rank_of("gpt", 0)]).collect(), Some((32, 32 * HOUR)))]
 #[case::finished_pods_hold_nothing(with_finished(pulls()), Some((32, 32 * HOUR)))]
 #[case::no_accelerators(

@@ -49,7 +49,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let is_overdue = |(pod, evidence): &(&PodRecord, Evidence)| {
         pod.deleted.is_none() && is_older(evidence.time, EVICTION, context.now)
     };
-    let recovery = if shrinks(job, &pods) {
+    let recovery = if job.runs_without(&pods) {
         Recovery::NodeShrinks
     } else if lost.iter().any(is_overdue) {
         Recovery::EvictionOverdue
@@ -62,13 +62,6 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             // Without the time at which the node left, all of the job would count as lost.
             .with_waste(since.and_then(|since| job.waste(&pods, Some(since), context.now))),
     );
-}
-
-/// Returns true if torchrun's minimum of nodes is met without `lost`, whose containers seem to run.
-fn shrinks(job: &Job<'_>, lost: &[&PodRecord]) -> bool {
-    let is_left = |pod: &&PodRecord| !lost.iter().any(|lost| std::ptr::eq(*lost, *pod));
-    let left = job.active().filter(|pod| pod.is_rank() && pod.is_running()).filter(is_left).count();
-    job.nodes().is_some_and(|(min, max)| min < max && left as u64 >= min)
 }
 
 /// Returns the evidence that the node of `pod` left or does not report.

@@ -296,10 +296,11 @@ fn two_jobs(#[case] first: Vec<Value>, #[case] second: Vec<Value>, #[case] expec
 }
 
 #[rstest]
-#[case::enough("1:3", "E NodeNotReporting yes")]
-#[case::too_few("3:4", "E NodeNotReporting unknown")]
-#[case::fixed("3", "E NodeNotReporting unknown")]
-fn a_node_is_lost(#[case] nodes: &str, #[case] expected: &str) {
+#[case::enough("1:3", 1, "E NodeNotReporting yes")]
+#[case::too_few("3:4", 1, "E NodeNotReporting unknown")]
+#[case::fixed("3", 1, "E NodeNotReporting unknown")]
+#[case::that_with_the_store("1:3", 0, "E NodeNotReporting unknown")]
+fn a_node_is_lost(#[case] nodes: &str, #[case] lost: usize, #[case] expected: &str) {
     let mut objects = job_with(0, json!({}));
     for pod in &mut objects[..3] {
         *pod = set(
@@ -307,10 +308,12 @@ fn a_node_is_lost(#[case] nodes: &str, #[case] expected: &str) {
             &[("PET_NNODES", nodes), ("PET_RDZV_BACKEND", "c10d"), ("PET_RDZV_ENDPOINT", "llama-master-0:1")],
         );
     }
-    objects.extend([node("node-0"), node("node-2")]);
     let silent =
         json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown", "lastTransitionTime": ago(60)}]}});
-    objects.push(with(node("node-1"), silent));
+    objects.extend((0..3).map(|index| {
+        let node = node(&format!("node-{index}"));
+        if index == lost { with(node, silent.clone()) } else { node }
+    }));
     check(&objects, &[expected]);
 }
 
