@@ -238,7 +238,11 @@ fn auto_selects_the_scheduler_that_runs(#[case] alive: &[GangMode], #[case] expe
 
 #[test]
 fn auto_selects_nothing_in_an_unknown_cluster() {
-    check(&Scenario::new("auto"), &worker(&empty(), &empty()), "skipped NoGangScheduler", &[]);
+    let scenario = Scenario::new("auto");
+    check(&scenario, &worker(&empty(), &empty()), "skipped NoGangScheduler", &[]);
+    let outcome = scenario.run(&worker(&empty(), &empty()));
+    let message = &decision(&outcome).message;
+    assert!(message.ends_with("select a mode by its name, or see preview --cluster"), "{message}");
 }
 
 #[rstest]

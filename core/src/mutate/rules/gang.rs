@@ -22,6 +22,10 @@ use crate::pod::Pod;
 use crate::workload::{self, GangRole, PodIdentity};
 use plan::{commit, marker, own_keys, plan_keys, plan_managed, plan_scheduler, pointer};
 
+/// Why a preview does not resolve `auto`.
+const UNKNOWN_CLUSTER: &str =
+    "a manifest does not show which schedulers run: select a mode by its name, or see preview --cluster";
+
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
         return RuleDecision::skipped(Reason::IstioAuxNamespace);
@@ -111,7 +115,9 @@ fn resolve(context: &RuleContext<'_>, mode: GangMode) -> Result<GangMode, Box<Ru
     let alive: Vec<GangMode> = view.alive().collect();
     match alive.as_slice() {
         // An offline preview has no cluster in which a scheduler could run.
-        [] if view.facts.is_none() => Err(Box::new(RuleDecision::skipped(Reason::NoGangScheduler))),
+        [] if view.facts.is_none() => {
+            Err(Box::new(RuleDecision::skipped(Reason::NoGangScheduler).with_detail(UNKNOWN_CLUSTER)))
+        }
         [] => {
             let problem = "select a mode by its name";
             let warning = format!("gang not applied: no gang scheduler is known to run: {problem}");
