@@ -104,8 +104,7 @@ fn print_rows(out: &mut impl Write, diagnoses: &[&Diagnosis], now: Timestamp, la
 
 fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout: Layout) -> anyhow::Result<()> {
     detail(out, "", &found.finding.message, layout)?;
-    // The scheduler, for example, reports the same about each pod of a job.
-    for same in found.evidence.chunk_by(|left, right| (&left.field, &left.value) == (&right.field, &right.value)) {
+    for same in same_fields(&found.evidence) {
         let Some((Evidence { object, field, value, time }, others)) = same.split_first() else { continue };
         let age = time.map(|time| format!(" ({} ago)", format_age(now.duration_since(time)))).unwrap_or_default();
         detail(out, "", &format!("- {object}: {field}: {value}{age}"), layout)?;
@@ -128,6 +127,19 @@ fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout
         detail(out, "fix", &fix, layout)?;
     }
     detail(out, "see", found.finding.link, layout)
+}
+
+/// Groups evidence with the same field and value: the scheduler, for example, reports the same about each pod of a job.
+fn same_fields(evidence: &[Evidence]) -> Vec<Vec<&Evidence>> {
+    let mut groups: Vec<Vec<&Evidence>> = Vec::new();
+    for piece in evidence {
+        let is_same = |known: &&Evidence| (&known.field, &known.value) == (&piece.field, &piece.value);
+        match groups.iter_mut().find(|group| group.first().is_some_and(is_same)) {
+            Some(group) => group.push(piece),
+            None => groups.push(vec![piece]),
+        }
+    }
+    groups
 }
 
 /// Prints a line below a row. Evidence contains text from the cluster, which may not be printable.
@@ -167,4 +179,22 @@ fn count(number: usize, noun: &str) -> String {
 
 fn count_u64(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The log of each rank contains the same lines.
+    #[test]
+    fn equal_fields_are_grouped_in_any_order() {
+        let piece = |object: &str, value: &str| {
+            let [object, field, value] = [object, "log", value].map(str::to_owned);
+            Evidence { object, field, value, time: None }
+        };
+        let evidence = [piece("a", "x"), piece("a", "y"), piece("b", "x"), piece("b", "y")];
+        let objects = |group: &Vec<&Evidence>| group.iter().map(|piece| piece.object.clone()).collect::<Vec<_>>();
+        let groups: Vec<_> = same_fields(&evidence).iter().map(objects).collect();
+        assert_eq!(groups, [["a", "b"], ["a", "b"]]);
+    }
 }
