@@ -110,6 +110,13 @@ impl Diagnosis {
             let Evidence { object, field, value, time: _ } = &evidence;
             self.finding.evidence = format!("{object}: {field}: {value}");
         }
+        let is_same = |known: &Evidence| {
+            (&known.object, &known.field, &known.value) == (&evidence.object, &evidence.field, &evidence.value)
+        };
+        // Several pods may have one claim.
+        if self.evidence.iter().any(is_same) {
+            return;
+        }
         if self.evidence.len() < MAX_EVIDENCE {
             self.evidence.push(evidence);
         } else {

@@ -100,6 +100,15 @@ fn claims(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
+#[test]
+fn a_claim_of_several_pods_is_evidence_once() {
+    let mut objects = claiming(named(), json!(null), NO_DEVICE, &[free("a")]);
+    objects.push(with(objects[1].clone(), json!({"metadata": rank(1)["metadata"]})));
+    let found = report(&objects).diagnoses.remove(0);
+    let is_claim = |object: &str| object.starts_with("ResourceClaim ");
+    assert_eq!(found.evidence.iter().filter(|evidence| is_claim(&evidence.object)).count(), 1, "{found:?}");
+}
+
 /// The pods of a job may wait for different claims.
 #[test]
 fn each_pod_waits_for_its_own_claim() {
