@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::objects::{START, ago, event, main_status, node, pytorchjob, rank, with};
 use super::{check, findings, report};
 
-/// Two pods of the job, which failed at these times with these reasons and codes.
-fn failed(ends: [(i64, &str, i64); 2]) -> Vec<Value> {
+/// Pods of the job, which failed at these times with these reasons and codes.
+fn failed<const COUNT: usize>(ends: [(i64, &str, i64); COUNT]) -> Vec<Value> {
     let pod = |(index, (seconds, reason, code)): (usize, (i64, &str, i64))| {
         let ended =
             json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": START, "finishedAt": ago(seconds)}});
@@ -59,6 +59,15 @@ fn the_first_failure_is_named(#[case] pods: Vec<Value>, #[case] message: &str, #
     let found = found.diagnoses.iter().find(|found| found.code.code() == "JobFailed").unwrap();
     assert_eq!((&*found.finding.message, &*found.evidence[0].value), (message, evidence));
     assert_eq!(found.evidence.last().unwrap().field, "status.conditions[Failed]");
+}
+
+/// The first two show the order.
+#[test]
+fn each_failure_is_evidence() {
+    let ends = [LATER, (880, "Error", 3), (875, "Error", 4)];
+    let found = report(&and(failed(ends), job(&[("Failed", 860)]))).diagnoses.remove(0);
+    let values: Vec<&str> = found.evidence.iter().map(|evidence| &*evidence.value).collect();
+    assert_eq!(values, ["exit code 3", "exit code 4", "R: m", "exit code 1"]);
 }
 
 #[rstest]

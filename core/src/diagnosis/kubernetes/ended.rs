@@ -53,7 +53,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             let is_bare = job.pods.iter().all(|pod| pod.owner.is_none());
             let recovery = if is_bare { Recovery::JobEnded } else { Recovery::EndUnreported };
             let pods = if job.pods.len() == 1 { "the pod has failed" } else { "all pods have failed" };
-            found.push(report(job, recovery, &format!("{pods}{}", first(&failures)), &failures));
+            found.push(report(job, recovery, &format!("{pods}{}", first(&failures)), &failures, None));
         }
     }
 }
@@ -83,7 +83,7 @@ fn failed(job: &Job<'_>, condition: &ConditionRecord) -> Diagnosis {
         condition.since,
     );
     let message = format!("the job has failed{}", first(&failures));
-    let diagnosis = report(job, Recovery::JobEnded, &message, &failures).with_evidence([evidence]);
+    let diagnosis = report(job, Recovery::JobEnded, &message, &failures, Some(evidence));
     if failures.is_empty() { diagnosis.with_fix(CONDITION_FIX) } else { diagnosis }
 }
 
@@ -93,9 +93,16 @@ fn unreported(job: &Job<'_>, failures: &[Failure<'_>]) -> Diagnosis {
         .with_evidence(failures.iter().map(Failure::evidence))
 }
 
-fn report(job: &Job<'_>, recovery: Recovery, message: &str, failures: &[Failure<'_>]) -> Diagnosis {
+fn report(
+    job: &Job<'_>,
+    recovery: Recovery,
+    message: &str,
+    failures: &[Failure<'_>],
+    condition: Option<Evidence>,
+) -> Diagnosis {
     // The first two show the order, and the condition of the job follows.
-    let evidence = failures.iter().take(2).map(Failure::evidence);
+    let (order, others) = failures.split_at(failures.len().min(2));
+    let evidence = order.iter().map(Failure::evidence).chain(condition).chain(others.iter().map(Failure::evidence));
     Diagnosis::new(DiagnosisCode::JobFailed, job.workload_name(), recovery, message).with_evidence(evidence)
 }
 

@@ -97,7 +97,7 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     let is_probed = probe.is_some_and(|(is_cause, _)| is_cause);
     let probe = probe.map(|(_, event)| event_evidence(event));
     let evidence = restarted.into_iter().map(|restarted| restarted.evidence);
-    let evidence = evidence.chain(unwatched.take(1)).chain(probe).chain(starts.take(2));
+    let evidence = evidence.chain(unwatched.take(1)).chain(probe).chain(starts);
     let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now));
     found.push(if is_probed { diagnosis.with_fix(PROBE_FIX) } else { diagnosis });
 }
