@@ -71,10 +71,19 @@ impl<'a> Group<'a> {
 pub(super) struct Endpoint<'a> {
     /// Pod with the setting.
     pub(super) pod: &'a PodRecord,
+    /// Container of the pod with the setting.
+    container: &'a ContainerRecord,
     /// Name of the setting.
     pub(super) field: &'static str,
     pub(super) host: &'a str,
     pub(super) port: Option<u64>,
+}
+
+impl<'a> Endpoint<'a> {
+    /// Returns the member with the setting.
+    pub(super) fn member(&self) -> GroupMember<'a> {
+        GroupMember { pod: self.pod, container: self.container }
+    }
 }
 
 impl<'a> GroupMember<'a> {
@@ -106,12 +115,13 @@ impl<'a> GroupMember<'a> {
         }
     }
 
-    fn endpoint(&self, backend: Backend) -> Option<Endpoint<'a>> {
-        let pod = self.pod;
+    /// Returns host and port at which this member meets the others.
+    pub(super) fn endpoint(&self, backend: Backend) -> Option<Endpoint<'a>> {
+        let Self { pod, container } = *self;
         if backend != Backend::Static {
             let field = "PET_RDZV_ENDPOINT";
             let (host, port) = split_port(self.setting(field)?);
-            return Some(Endpoint { pod, field, host, port });
+            return Some(Endpoint { pod, container, field, host, port });
         }
         let (address, port) = if self.has_address_flags() || self.setting("MASTER_ADDR").is_none() {
             ("PET_MASTER_ADDR", "PET_MASTER_PORT")
@@ -119,7 +129,7 @@ impl<'a> GroupMember<'a> {
             ("MASTER_ADDR", "MASTER_PORT")
         };
         let port = self.setting(port).and_then(|port| port.trim().parse().ok());
-        Some(Endpoint { pod, field: address, host: self.setting(address)?, port })
+        Some(Endpoint { pod, container, field: address, host: self.setting(address)?, port })
     }
 
     /// Returns true for rank 0.

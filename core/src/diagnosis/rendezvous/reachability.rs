@@ -87,7 +87,8 @@ impl Path<'_, '_> {
     fn loopback(&self) -> Diagnosis {
         let Endpoint { field, host, .. } = self.endpoint;
         let is_affected = |member: &&GroupMember<'_>| {
-            !self.group.is_master(member.pod) && member.setting(field).is_some_and(|value| value == host)
+            let endpoint = member.endpoint(self.group.backend);
+            !self.group.is_master(member.pod) && endpoint.is_some_and(|own| (own.field, own.host) == (field, host))
         };
         let affected: Vec<&GroupMember<'_>> = self.group.members.iter().filter(is_affected).collect();
         let names = pod_names(&affected.iter().map(|member| member.pod).collect::<Vec<_>>());
@@ -233,23 +234,13 @@ impl Path<'_, '_> {
         Some(self.report(code, Recovery::LookupRetried, &message, evidence.collect::<Vec<_>>()))
     }
 
-    /// Returns the member whose setting leads to the master.
-    fn member(&self) -> Option<&GroupMember<'_>> {
-        self.group.members.iter().find(|member| std::ptr::eq(member.pod, self.endpoint.pod))
-    }
-
     /// Returns the name of the setting with the address for people.
     fn field_name(&self) -> String {
-        let field = self.endpoint.field;
-        self.member().map_or_else(|| field.to_owned(), |member| setting_name(member, field))
+        setting_name(&self.endpoint.member(), self.endpoint.field)
     }
 
     fn setting(&self) -> Evidence {
-        let Endpoint { pod, field, host, .. } = self.endpoint;
-        self.member().map_or_else(
-            || Evidence::new(pod.title(), field, host, None),
-            |member| setting_evidence(member, field, host),
-        )
+        setting_evidence(&self.endpoint.member(), self.endpoint.field, self.endpoint.host)
     }
 
     fn report(

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::address::{Resolution, ServicePods, resolve};
 use super::group::{Endpoint, Group, GroupMember, SCHEME_SEPARATOR};
 use super::reachability::has_met;
+use super::settings::{setting_evidence, setting_name};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
@@ -33,6 +34,10 @@ const URL_FIX: &str = "remove the scheme and the path from the endpoint in the e
 /// Fix for a port that the Service of etcd does not forward.
 const PORT_FIX: &str = "\
     correct the port in the endpoint in the evidence (etcd serves its clients on 2379 by default), or add it to the Service";
+/// Fix for an endpoint without a Service.
+const SERVICE_FIX: &str = "\
+    create the Service in the message, with etcd behind it, or correct the endpoint in the evidence; then restart the agents that do not \
+    restart by themselves";
 /// Fix for an etcd that terminates.
 const ETCD_FIX: &str = "\
     find out why etcd terminates: kubectl logs --previous -c CONTAINER; then restart the agents that do not restart by themselves";
@@ -63,7 +68,7 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
 pub(super) fn check_url(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let endpoint = group.endpoint().filter(|endpoint| endpoint.host.contains(SCHEME_SEPARATOR));
     let Some(endpoint) = endpoint.filter(|_| !has_met(job, group, context)) else { return };
-    let message = format!("{} is a URL, and torchrun needs HOST:PORT", endpoint.field);
+    let message = format!("{} is a URL, and torchrun needs HOST:PORT", field_name(&endpoint));
     let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
     let diagnosis = Diagnosis::new(DiagnosisCode::StoreLost, job.workload_name(), Recovery::SettingsFixed, &message);
     found.push(diagnosis.with_evidence([setting(&endpoint)]).with_waste(waste).with_fix(URL_FIX));
@@ -75,10 +80,11 @@ pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     let pods = match resolve(endpoint.host, endpoint.pod, context) {
         Resolution::Pods(pods) => pods,
         Resolution::Missing(service) => {
-            let message = format!("{service}, which {} names, does not exist", endpoint.field);
+            let message = format!("{service}, which {} names, does not exist", field_name(&endpoint));
             let evidence = [setting(&endpoint)];
             let report = Report { job, group, context };
-            found.push(report.etcd(DiagnosisCode::StoreLost, None, &message).with_evidence(evidence));
+            let diagnosis = report.etcd(DiagnosisCode::StoreLost, None, &message).with_evidence(evidence);
+            found.push(diagnosis.with_fix(SERVICE_FIX));
             return;
         }
         Resolution::Loopback | Resolution::Address(_) | Resolution::Unknown => return,
@@ -119,10 +125,10 @@ fn closed_port(
         return None;
     }
     let ports = service.ports.iter().map(|entry| entry.port.to_string()).collect::<Vec<_>>().join(", ");
-    let message = format!("{} does not forward port {port}, which {} names", service.title(), endpoint.field);
+    let message = format!("{} does not forward port {port}, which {} names", service.title(), field_name(endpoint));
     let ports = Evidence::new(service.title(), "spec.ports", &ports, None);
     let address = format!("{}:{port}", endpoint.host);
-    let setting = Evidence::new(endpoint.pod.title(), endpoint.field, &address, endpoint.pod.created);
+    let setting = setting_evidence(&endpoint.member(), endpoint.field, &address);
     let code = DiagnosisCode::ServicePortClosed;
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::ServiceFixed, &message)
@@ -212,8 +218,12 @@ fn container_started(member: &GroupMember<'_>) -> Option<Timestamp> {
 }
 
 fn setting(endpoint: &Endpoint<'_>) -> Evidence {
-    let Endpoint { pod, field, host, .. } = endpoint;
-    Evidence::new(pod.title(), *field, host, pod.created)
+    setting_evidence(&endpoint.member(), endpoint.field, endpoint.host)
+}
+
+/// Returns the name of the setting with the endpoint for people.
+fn field_name(endpoint: &Endpoint<'_>) -> String {
+    setting_name(&endpoint.member(), endpoint.field)
 }
 
 /// Returns the most recent termination of a container that should run.

@@ -50,6 +50,18 @@ fn job(command: &str, service: &str) -> Vec<Value> {
     "--master-addr leads llama-1-x, llama-2-x to themselves instead of the master",
     "set the address in the pod template"
 )]
+#[case::loopback_of_the_store(
+    job(&HEALTHY.replace("--master-addr=llama-0.llama --master-port=29500", "--rdzv-backend=c10d --rdzv-endpoint=localhost:29500"), "llama"),
+    "E MasterUnresolvable no",
+    "--rdzv-endpoint leads llama-1-x, llama-2-x to themselves instead of the master",
+    "set the address in the pod template"
+)]
+#[case::no_service_of_the_store(
+    job(&HEALTHY.replace("--master-addr=llama-0.llama --master-port=29500", "--rdzv-backend=etcd --rdzv-endpoint=etcd:2379"), "llama"),
+    "E StoreLost unknown",
+    "Service team-a/etcd, which --rdzv-endpoint names, does not exist",
+    "create the Service"
+)]
 #[case::differing(job(&HEALTHY.replace("29500", "2950INDEX"), "llama"), "E SettingsDiffer no", "the members of the process group have different values of --master-port", "they have one template")]
 fn nothing_sets_up_the_group(
     #[case] objects: Vec<Value>,
@@ -60,6 +72,7 @@ fn nothing_sets_up_the_group(
     check(&objects, &[expected]);
     let found = report(&objects).diagnoses.remove(0);
     assert_eq!(found.finding.message, message);
+    assert!(!found.evidence.is_empty(), "{found:?}");
     let text = found.finding.fix.unwrap();
     assert!(text.contains(fix) && !text.contains("operator"), "{text}");
 }
