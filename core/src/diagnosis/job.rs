@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::snapshot::ClusterSnapshot;
 use super::snapshot::pod::{LEADER_WORKER_SET, POD, PodRecord};
 use super::snapshot::reference::ObjectKey;
-use super::snapshot::workload::WorkloadRecord;
+use super::snapshot::workload::{Indexes, WorkloadRecord};
 use super::{Waste, WorkloadName};
 use crate::lifecycle::PodPhase;
 use crate::names::join_names;
@@ -132,7 +132,21 @@ impl<'a> Job<'a> {
     }
 
     fn is_collective_of(&self, pods: u64) -> bool {
-        pods > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.is_ray()
+        pods > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.is_ray() && !self.is_queue()
+    }
+
+    /// Returns true if it is a Job whose object shows that its pods do not wait for each other, and its pods no group.
+    pub(super) fn is_queue(&self) -> bool {
+        let shows_group = |pod: &PodRecord| {
+            let is_gang = pod.gang.is_some() || pod.declared_gang.is_some();
+            let has_address = || pod.main().any(|container| container.rendezvous.has_remote_address());
+            is_gang || pod.subdomain.is_some() || has_address()
+        };
+        match self.workload.filter(|_| self.is_plain()).map(|workload| workload.indexes) {
+            Some(Indexes::InTurn) => true,
+            Some(Indexes::Separate) => !self.pods.iter().any(|pod| shows_group(pod)),
+            Some(Indexes::Related) | None => false,
+        }
     }
 
     /// Returns true if nobody creates a Service or variables for its ranks: the controller of Jobs creates only pods. A Job that is not in

@@ -396,7 +396,7 @@ const CAPTURED: &[&str] = &["W TrafficCaptured no"];
 #[case::jobset(vec![indexed("JobSet", "worker", 0), excluded(indexed("JobSet", "worker", 1))], CAPTURED)]
 #[case::volcano(vec![indexed("Volcano", "worker", 0), excluded(indexed("Volcano", "worker", 1))], CAPTURED)]
 #[case::job(vec![indexed("Job", "worker", 0), excluded(indexed("Job", "worker", 1))], CAPTURED)]
-#[case::parallelism(vec![indexed("Job", "worker", 0), indexed_job(2)], &["E RankMissing unknown", "W TrafficCaptured no"])]
+#[case::parallelism(vec![indexed("Job", "worker", 0), indexed_job(2)], CAPTURED)]
 #[case::one_at_a_time(vec![indexed("Job", "worker", 0), indexed_job(1)], &[])]
 #[case::alone(vec![indexed("JobSet", "worker", 0)], &[])]
 #[case::independent_roles(vec![indexed("JobSet", "driver", 0), excluded(indexed("JobSet", "worker", 0)), excluded(indexed("JobSet", "worker", 1))], &[])]

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::objects::{START, ago, event, pytorchjob, rank, with};
+use super::objects::{START, ago, event, pytorchjob, rank, waiting, with};
 use super::{check, report};
 
 /// Returns the pods of a job of one master and three workers without pod `index`, and its object.
@@ -146,6 +146,32 @@ fn the_missing_indexes_of_a_job_are_named(
     let report = report(&indexed_job(indexes, pods));
     let found = report.diagnoses.iter().find(|found| found.code.code() == "RankMissing");
     assert_eq!(found.map(|found| &*found.finding.message), message, "{report:?}");
+}
+
+/// Returns the pods of a Job, with a change to all of them and to its object.
+fn changed(mut objects: Vec<Value>, pod: Value, job: Value) -> Vec<Value> {
+    let object = objects.pop().map(|object| with(object, job));
+    objects.into_iter().map(|object| with(object, pod.clone())).chain(object).collect()
+}
+
+/// The pods of a queue do not wait for each other.
+#[rstest]
+#[case::group(changed(indexed_job(&[0, 1], 3), json!({}), json!({})), &["E RankMissing unknown"])]
+#[case::in_turn(changed(indexed_job(&[1, 5], 3), json!({}), json!({"spec": {"completions": 100}})), &[])]
+#[case::own_limits(changed(indexed_job(&[0, 1], 3), json!({"spec": {"subdomain": null}}), json!({"spec": {"backoffLimitPerIndex": 1}})), &[])]
+#[case::own_limits_in_a_group(changed(indexed_job(&[0, 1], 3), json!({}), json!({"spec": {"backoffLimitPerIndex": 1}})), &["E RankMissing unknown"])]
+fn the_pods_of_a_job_may_be_independent(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[rstest]
+#[case::group(json!({}), Some(24))]
+#[case::in_turn(json!({"spec": {"completions": 100}}), Some(8))]
+fn the_pods_of_a_queue_work_on(#[case] job: Value, #[case] expected: Option<u64>) {
+    let mut objects = changed(indexed_job(&[0, 1, 2], 3), json!({}), job);
+    objects[1] = with(objects[1].clone(), waiting("ImagePullBackOff", ""));
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.waste.map(|waste| waste.accelerators), expected, "{found:?}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::RankMissing,
         severity: Severity::Error,
-        proof: "the workload requests more pods of a role than exist, all of its pods are at least 5 minutes old, and one of its ranks runs; not for workloads that are suspended, finished or being deleted, elastic jobs with their minimum of nodes, nor if the pods cannot be created (PodCreationFails). Of Ray clusters, a missing head while a worker has a node: a warning, unless KubeRay deleted it 5 minutes ago or earlier (event `DeletedHeadPod`). The launcher of an MPIJob with `WaitForWorkersReady` counts once all workers have been ready for 5 minutes; one whose Job has failed is LauncherFailed",
+        proof: "the workload requests more pods of a role than exist, all of its pods are at least 5 minutes old, and one of its ranks runs; not for workloads that are suspended, finished or being deleted, elastic jobs with their minimum of nodes, Jobs whose pods do not wait for each other, nor if the pods cannot be created (PodCreationFails). Of Ray clusters, a missing head while a worker has a node: a warning, unless KubeRay deleted it 5 minutes ago or earlier (event `DeletedHeadPod`). The launcher of an MPIJob with `WaitForWorkersReady` counts once all workers have been ready for 5 minutes; one whose Job has failed is LauncherFailed",
         fix: "check that the operator runs, its log, and the events of the job: kubectl describe; then recreate the job",
         link: "docs/diagnose.md#rankmissing",
     },

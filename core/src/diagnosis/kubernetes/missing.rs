@@ -38,7 +38,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let runs = job.active().any(|pod| pod.is_rank() && pod.is_running());
     let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
     let is_complete = context.snapshot.is_complete(ObjectKind::Pod, job.namespace);
-    if creation(job).is_none() || !runs || !is_settled || !is_complete || job.runs_with_fewer() {
+    if creation(job).is_none() || !runs || !is_settled || !is_complete || job.runs_with_fewer() || job.is_queue() {
         return;
     }
     let is_explained =

@@ -98,7 +98,20 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
     /// Controller that acts instead of the usual one.
     pub(in crate::diagnosis) managed_by: Option<Box<str>>,
+    /// Relation between the pods of a Job.
+    pub(in crate::diagnosis) indexes: Indexes,
     presence: Presence,
+}
+
+/// Relation between the pods of a Job, as far as its object shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::diagnosis) enum Indexes {
+    /// They may be one group.
+    Related,
+    /// Each index has its own limit of failures, so that the Job goes on without one.
+    Separate,
+    /// There are more of them than run at the same time.
+    InTurn,
 }
 
 /// Pods of a workload, as far as its object shows them.
@@ -174,6 +187,7 @@ impl WorkloadRecord {
                 .iter()
                 .find_map(|pointer| name(raw, pointer))
                 .filter(|manager| !USUAL_MANAGERS.contains(&&**manager)),
+            indexes: Indexes::read(raw),
             presence: match pods {
                 _ if has_had_pods(raw) => Presence::Reported,
                 Some(0) if !roles.is_empty() => Presence::NotRequested,
@@ -181,6 +195,20 @@ impl WorkloadRecord {
             },
             namespace,
         })
+    }
+}
+
+impl Indexes {
+    fn read(raw: &Value) -> Self {
+        let number = |pointer: &str| raw.pointer(pointer).and_then(Value::as_u64);
+        let parallelism = number("/spec/parallelism").unwrap_or(1);
+        if number("/spec/completions").is_some_and(|completions| completions > parallelism) {
+            Self::InTurn
+        } else if number("/spec/backoffLimitPerIndex").is_some() {
+            Self::Separate
+        } else {
+            Self::Related
+        }
     }
 }
 
