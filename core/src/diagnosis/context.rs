@@ -23,6 +23,9 @@ const MAX_NODE_PODS: usize = 512;
 /// Maximum number of events of an object that are searched. Kubernetes counts repetitions in one event.
 const MAX_EVENTS: usize = 64;
 
+/// Label of Kueue with the group of a pod without a job, which is the name of its Workload.
+const KUEUE_GROUP: &str = "kueue.x-k8s.io/pod-group-name";
+
 /// A check of one workload, which adds its findings.
 pub(super) type JobCheck = fn(&Job<'_>, &Context<'_>, &mut Vec<Diagnosis>);
 
@@ -49,6 +52,8 @@ pub(super) struct Context<'a> {
     queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord>,
     /// Jobs that own a Workload of Kueue, or whose objects own one.
     queued: HashSet<ObjectKey<'a>>,
+    /// Workloads of Kueue without a controlling owner by their namespaces and names: those of groups of pods without a job.
+    queue_groups: HashMap<(&'a str, &'a str), &'a QueueRecord>,
     /// Workloads of a snapshot without pods of which an object, such as the Job of a `JobSet`, reports some.
     with_pods: HashSet<ObjectKey<'a>>,
     /// Extended resources of all nodes.
@@ -97,6 +102,7 @@ impl<'a> Context<'a> {
         let queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord> =
             snapshot.queue_workloads.iter().filter_map(by_owner).collect();
         let queued = queue_workloads.keys().map(|owner| jobs.outermost(*owner)).collect();
+        let without_owner = snapshot.queue_workloads.iter().filter(|queue| queue.owner.is_none());
         let mut logs: HashMap<&'a str, Vec<&'a ContainerLog>> = HashMap::new();
         for log in &snapshot.logs {
             logs.entry(&log.name.pod).or_default().push(log);
@@ -121,6 +127,7 @@ impl<'a> Context<'a> {
             pod_names,
             queue_workloads,
             queued,
+            queue_groups: without_owner.map(|queue| ((&*queue.namespace, &*queue.name), queue)).collect(),
             offered: snapshot.nodes.iter().flat_map(|node| node.devices.iter().map(|name| &**name)).collect(),
             logs,
         }
@@ -177,6 +184,12 @@ impl<'a> Context<'a> {
     /// Returns true if the job or one of its objects owns a Workload of Kueue.
     pub(super) fn is_queued(&self, job: &Job<'_>) -> bool {
         self.queued.contains(&job.key)
+    }
+
+    /// Returns the Workload of Kueue for the group of pods without a job to which `pod` belongs.
+    pub(super) fn queue_group(&self, pod: &PodRecord) -> Option<&'a QueueRecord> {
+        let group = pod.labels.value(KUEUE_GROUP)?;
+        self.queue_groups.get(&(&*pod.namespace, group)).copied()
     }
 
     /// Returns true if the snapshot has no pods although an object of the job reports some, so that it is not complete.

@@ -162,6 +162,26 @@ fn gates_of_kueue(#[case] objects: Vec<Value>, #[case] expected: &str, #[case] m
     assert_eq!(found.finding.message, format!("{start}{message}"));
 }
 
+/// Two pods without a job that Kueue holds as the group `pg`, and its Workload, which they own together.
+fn gated_group(group: &str) -> Vec<Value> {
+    let mut objects = gated("Inadmissible", "False");
+    for pod in &mut objects[..2] {
+        pod["metadata"]["labels"] = json!({"kueue.x-k8s.io/pod-group-name": group});
+        *pod = with(pod.clone(), json!({"metadata": {"ownerReferences": null}}));
+    }
+    let owner = |pod: &Value| json!({"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"]});
+    let owners: Vec<Value> = objects[..2].iter().map(owner).collect();
+    objects[2] = with(objects[2].clone(), json!({"metadata": {"name": "pg", "ownerReferences": owners}}));
+    objects
+}
+
+#[rstest]
+#[case::own(gated_group("pg"), &["W PodsGated no", "W PodsGated no"])]
+#[case::of_another_group(gated_group("other"), &["I PodsGated unknown", "I PodsGated unknown"])]
+fn gates_of_a_group_of_pods(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
 /// Returns the Workload with quota and these admission checks.
 fn with_checks(status: &str, checks: Value) -> Value {
     let workload = workload(true, json!([condition("QuotaReserved", status, "QuotaReserved", START)]));

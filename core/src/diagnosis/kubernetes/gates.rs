@@ -24,7 +24,8 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord])
     gate_names.dedup();
     let noun = if gate_names.len() == 1 { "gate" } else { "gates" };
     let is_queued = gate_names.iter().all(|gate| gate.starts_with(KUEUE));
-    let queued = context.queue_workload(job).filter(|_| is_queued);
+    let of_group = || context.queue_group(gated.first()?);
+    let queued = context.queue_workload(job).or_else(of_group).filter(|_| is_queued);
     let names = pod_names(gated);
     let held = verb(gated.len(), "is held", "are held");
     let message = format!("{names} {held} by the scheduling {noun} {}", join_names(&gate_names));

@@ -24,6 +24,11 @@ impl Labels {
         Self(lines.collect::<Vec<_>>().join("\n").into())
     }
 
+    /// Returns the value of a label.
+    pub(in crate::diagnosis) fn value(&self, key: &str) -> Option<&str> {
+        self.0.lines().filter_map(|line| line.split_once('=')).find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
     /// Returns true if the pod has all labels of a selector.
     pub(in crate::diagnosis) fn matches(&self, selector: &[(Box<str>, Box<str>)]) -> bool {
         let has = |key: &str, value: &str| self.0.lines().any(|line| line.split_once('=') == Some((key, value)));
