@@ -87,7 +87,7 @@ recoveries! {
     /// Whatever is free.
     QueueLimitTooSmall => No, "a job requests more than the limit of its queue in the scheduler", "the scheduler never places it: the job or the limit needs a change";
     /// Other jobs.
-    QueueInUse => Unknown, "the queue of a job in the scheduler is full", "it is placed when others in the queue terminate or the limit is raised; new nodes do not help";
+    QueueInUse => Unknown, "the queue of a job in the scheduler is full", "it is placed when others in the queue terminate or the limit is raised; new nodes do not help if a limit is set";
     /// New nodes may fit.
     NodesExcluded => Unknown, "the taints and labels of all nodes exclude the pods", "they are scheduled when a node is added that fits, or a taint is removed";
     /// The scheduler does not run, or waits for the gang.

@@ -120,6 +120,11 @@ const CLAIM: &str =
     Recovery::QueueInUse,
     "new nodes do not help"
 )]
+#[case::volcano(
+    "queue resource quota insufficient: insufficient nvidia.com/gpu",
+    Recovery::QueueInUse,
+    "new nodes help only a queue without a capability"
+)]
 fn messages_of_the_scheduler(#[case] message: &str, #[case] recovery: Recovery, #[case] fix: &str) {
     let pods = (0..2).map(|index| {
         let mut pod = with(rank(index), unscheduled(&ago(900)));
@@ -204,6 +209,24 @@ fn an_event_of_the_scheduler_is_an_attempt() {
     let mut objects = pending(not_attempted("volcano"));
     objects.push(event("Pod", "llama-master-0", "FailedScheduling", "0/4 nodes are unavailable", 60));
     check(&objects, &["W PodsUnschedulable unknown"]);
+}
+
+/// YuniKorn sets no condition.
+#[rstest]
+#[case::queued("Scheduling", "team-a/llama-master-0 is queued and waiting for allocation", "compare the limit")]
+#[case::placeholder(
+    "GangScheduling",
+    "Application is in Resuming state: cancel placeholder: resource incompatible",
+    "set the requests in the template"
+)]
+fn an_event_of_the_queue_is_an_attempt(#[case] reason: &str, #[case] text: &str, #[case] fix: &str) {
+    let mut objects = pending(not_attempted("yunikorn"));
+    objects.push(event("Pod", "llama-master-0", reason, text, 60));
+    check(&objects, &["W PodsUnschedulable unknown"]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.finding.message, "yunikorn has queued master-0, worker-0 and placed none");
+    assert_eq!(found.evidence[0].value, text);
+    assert!(found.finding.fix.unwrap().contains(fix), "{found:?}");
 }
 
 #[test]

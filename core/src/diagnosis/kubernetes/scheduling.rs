@@ -48,6 +48,21 @@ const QUEUE_LIMIT_FIX: &str = "\
 const QUEUE_FULL: &str = "does not fit in queue ";
 const QUEUE_FULL_FIX: &str = "\
     wait until other jobs in the queue of the message terminate, raise its limit, or use another queue; new nodes do not help";
+/// Message of Volcano about a gang for which its queue has no quota left.
+const QUOTA_USED: &str = "queue resource quota insufficient";
+const QUOTA_FIX: &str = "\
+    wait until other jobs in the queue terminate, raise its capability, or use another queue: kubectl describe queues.scheduling.volcano.sh; \
+    new nodes help only a queue without a capability";
+/// Reasons of the events of `YuniKorn` about pods in its queue, for which it sets no condition.
+const QUEUED_EVENTS: [&str; 2] = ["Scheduling", "GangScheduling"];
+const QUEUED_FIX: &str = "\
+    read the events in the evidence, and compare the limit and the use of the queue with the requests of the job: free capacity or quota, or \
+    make the job smaller";
+/// Part of a message of `YuniKorn` about a pod that does not fit the placeholder of its gang.
+const PLACEHOLDER: &str = "placeholder: resource incompatible";
+const PLACEHOLDER_FIX: &str = "\
+    a pod requests more than its placeholder, for example because of a RuntimeClass or a webhook: set the requests in the template, or the \
+    minResource of the task group; then recreate the job";
 /// Fix for a gang of which a part may start.
 const MINIMUM_FIX: &str = "\
     raise the minimum in the evidence to the number of pods that start together, so that all of them or none hold accelerators; free the \
@@ -222,6 +237,8 @@ enum Cause {
     QueueLimit,
     /// Others use the limit of its queue.
     QueueFull,
+    /// The queue of Volcano has no quota left for the job.
+    QuotaUsed,
 }
 
 impl Cause {
@@ -254,7 +271,7 @@ impl Cause {
         match self {
             Self::ShortGang => format!("the gang of {names} has fewer pods than its minimum"),
             Self::QueueLimit => format!("the job of {names} requests more than the limit of its queue"),
-            Self::QueueFull => format!("the queue of {names} is full"),
+            Self::QueueFull | Self::QuotaUsed => format!("the queue of {names} is full"),
             Self::Capacity | Self::Volume | Self::Excluded => format!("no node fits {names}"),
         }
     }
@@ -266,7 +283,7 @@ impl Cause {
             Self::Excluded => Recovery::NodesExcluded,
             Self::ShortGang => Recovery::GangShort,
             Self::QueueLimit => Recovery::QueueLimitTooSmall,
-            Self::QueueFull => Recovery::QueueInUse,
+            Self::QueueFull | Self::QuotaUsed => Recovery::QueueInUse,
         }
     }
 
@@ -279,12 +296,13 @@ impl Cause {
             Self::ShortGang => Some(SHORT_GANG_FIX),
             Self::QueueLimit => Some(QUEUE_LIMIT_FIX),
             Self::QueueFull => Some(QUEUE_FULL_FIX),
+            Self::QuotaUsed => Some(QUOTA_FIX),
         }
     }
 }
 
 /// Returns the cause in a message of KAI with the request of the job and the limit or quota of its queue, as in `Workload requested 32
-/// GPUs, but team-a queue limit is 16 GPUs`, or of `YuniKorn`; `None` if the message is not about a queue.
+/// GPUs, but team-a queue limit is 16 GPUs`, or of `YuniKorn` or Volcano; `None` if the message is not about a queue.
 fn queue_cause(message: &str) -> Option<Cause> {
     let number_after = |text: &str| {
         let (_, rest) = message.split_once(text)?;
@@ -294,6 +312,7 @@ fn queue_cause(message: &str) -> Option<Cause> {
     match number_after(REQUESTED).zip(limit) {
         Some((requested, limit)) if requested > limit => Some(Cause::QueueLimit),
         Some(_) => Some(Cause::QueueFull),
+        None if message.contains(QUOTA_USED) => Some(Cause::QuotaUsed),
         None => message.contains(QUEUE_FULL).then_some(Cause::QueueFull),
     }
 }
@@ -337,6 +356,9 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
         let diagnosis = diagnosis.with_evidence(refusals).with_waste(job.waste(pods, None, context.now));
         return Some(if let Some(fix) = cause.fix() { diagnosis.with_fix(fix) } else { diagnosis });
     }
+    if let Some(queued) = queued(job, context, pods, &names) {
+        return Some(queued);
+    }
     let phases = groups
         .iter()
         .filter_map(|group| Some(Evidence::new(group.title(), "status.phase", group.phase.as_deref()?, group.created)));
@@ -347,6 +369,23 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
         Diagnosis::new(code, job.workload_name(), Recovery::SchedulerAwaited, &message)
             .with_evidence(phases.chain(evidence))
             .with_waste(job.waste(pods, None, context.now)),
+    )
+}
+
+/// Reports pods that `YuniKorn` has in its queue, as its events show; `None` without such an event.
+fn queued(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord], scheduler: &str) -> Option<Diagnosis> {
+    let events: Vec<_> = pods.iter().filter_map(|pod| context.newest_pod_event(pod, &QUEUED_EVENTS)).collect();
+    if events.is_empty() {
+        return None;
+    }
+    let message = format!("{scheduler} has queued {} and placed none", pod_names(pods));
+    let is_incompatible = events.iter().any(|event| event.message.contains(PLACEHOLDER));
+    let code = DiagnosisCode::PodsUnschedulable;
+    Some(
+        Diagnosis::new(code, job.workload_name(), Recovery::WaitsForCapacity, &message)
+            .with_evidence(events.into_iter().map(event_evidence))
+            .with_waste(job.waste(pods, None, context.now))
+            .with_fix(if is_incompatible { PLACEHOLDER_FIX } else { QUEUED_FIX }),
     )
 }
 
