@@ -61,6 +61,23 @@ fn the_first_failure_is_named(#[case] pods: Vec<Value>, #[case] message: &str, #
     assert_eq!(found.evidence.last().unwrap().field, "status.conditions[Failed]");
 }
 
+/// The pods were terminated because of the deadline.
+#[rstest]
+#[case::of_a_job("DeadlineExceeded", "Job was active longer than specified deadline")]
+#[case::of_the_training_operator(
+    "PyTorchJobFailed",
+    "PyTorchJob llama has failed because it was active longer than specified deadline"
+)]
+fn a_deadline_has_passed(#[case] reason: &str, #[case] message: &str) {
+    let mut object = job(&[("Failed", 860)]);
+    object["status"]["conditions"][0]["reason"] = reason.into();
+    object["status"]["conditions"][0]["message"] = message.into();
+    let found = report(&and(failed([LATER, (870, "Error", 143)]), object)).diagnoses.remove(0);
+    assert_eq!(found.finding.message, "the job has failed: it ran for longer than activeDeadlineSeconds");
+    assert_eq!(found.evidence[0].field, "status.conditions[Failed]");
+    assert!(found.finding.fix.unwrap().starts_with("raise activeDeadlineSeconds"), "{found:?}");
+}
+
 /// The first two show the order.
 #[test]
 fn each_failure_is_evidence() {

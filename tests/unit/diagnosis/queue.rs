@@ -231,6 +231,15 @@ fn a_job_is_suspended() {
     check(&[job], &["W JobSuspended no"]);
 }
 
+/// `vcctl job suspend` sets no field.
+#[test]
+fn a_job_of_volcano_is_suspended() {
+    check(&[volcano_job("Aborted")], &["W JobSuspended no"]);
+    let found = report(&[volcano_job("Aborted")]).diagnoses.remove(0);
+    assert_eq!((&*found.evidence[0].field, &*found.evidence[0].value), ("status.state.phase", "Aborted"));
+    assert!(found.finding.fix.unwrap().contains("vcctl job resume"), "{found:?}");
+}
+
 fn admitted(seconds: i64) -> Value {
     condition("Admitted", "True", "Admitted", &ago(seconds))
 }

@@ -203,14 +203,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::JobSuspended,
         severity: Severity::Warning,
-        proof: "`spec.suspend` or `spec.runPolicy.suspend` is true; with the conditions of Kueue's Workload, and the admission checks that have not succeeded while it has quota; a note while the job waits for quota that may become free, and if the input does not contain a list of the Workloads of its namespace; a warning if it does, and the list has none of the job for a minute; not for CronJobs, of which it pauses the schedule, nor for workloads that have finished",
+        proof: "`spec.suspend` or `spec.runPolicy.suspend` is true, or a Volcano Job has the phase `Aborted` (`vcctl job suspend`, or a policy); with the conditions of Kueue's Workload, and the admission checks that have not succeeded while it has quota; a note while the job waits for quota that may become free, and if the input does not contain a list of the Workloads of its namespace; a warning if it does, and the list has none of the job for a minute; not for CronJobs, of which it pauses the schedule, nor for workloads that have finished",
         fix: "with a queue, free quota or raise the priority, make a job smaller that exceeds the quota, correct a queue that cannot admit the job or is stopped, correct the cause of an eviction, or set spec.active of its Workload to true; without one, set suspend to false",
         link: "docs/diagnose.md#jobsuspended",
     },
     Entry {
         code: DiagnosisCode::JobFailed,
         severity: Severity::Info,
-        proof: "the condition `Failed` of the workload, or all pods have failed, and the workload is not known or its kind has no conditions; with the first terminations of main containers with another code than 0, until the job failed; not for CronJobs",
+        proof: "the condition `Failed` of the workload, or all pods have failed, and the workload is not known or its kind has no conditions; with the terminations of main containers with another code than 0, until the job failed, the first one first; if the deadline of the job has passed, with another fix; not for CronJobs",
         fix: "read the log of the pod that failed first: kubectl logs; correct the cause, and create the job again",
         link: "docs/diagnose.md#jobfailed",
     },

@@ -22,6 +22,12 @@ const FAILED: [&str; 2] = ["FailureTarget", "Failed"];
 const CONDITION_FIX: &str =
     "read the message of the condition in the evidence; correct the cause, and create the job again";
 
+/// Reason and part of the message of the condition of a job that ran for longer than it may.
+const DEADLINE: (&str, &str) = ("DeadlineExceeded", "active longer than specified deadline");
+const DEADLINE_FIX: &str = "\
+    raise activeDeadlineSeconds of the job (in kinds of Kubeflow, that of runPolicy), or find out why it took longer: its pods were terminated \
+    because of it; then create the job again";
+
 /// A main container that failed, with its pod.
 #[derive(Clone, Copy)]
 struct Failure<'a> {
@@ -82,9 +88,21 @@ fn failed(job: &Job<'_>, condition: &ConditionRecord) -> Diagnosis {
         &condition.summary(),
         condition.since,
     );
+    if is_deadline(condition) {
+        let message = "the job has failed: it ran for longer than activeDeadlineSeconds";
+        let diagnosis = report(job, Recovery::JobEnded, message, &[], Some(evidence));
+        return diagnosis.with_evidence(failures.iter().map(Failure::evidence)).with_fix(DEADLINE_FIX);
+    }
     let message = format!("the job has failed{}", first(&failures));
     let diagnosis = report(job, Recovery::JobEnded, &message, &failures, Some(evidence));
     if failures.is_empty() { diagnosis.with_fix(CONDITION_FIX) } else { diagnosis }
+}
+
+/// Returns true if a job failed because of its deadline, and not because of a pod.
+fn is_deadline(condition: &ConditionRecord) -> bool {
+    let (reason, text) = DEADLINE;
+    condition.reason.as_deref() == Some(reason)
+        || condition.message.as_deref().is_some_and(|message| message.contains(text))
 }
 
 fn unreported(job: &Job<'_>, failures: &[Failure<'_>]) -> Diagnosis {

@@ -6,7 +6,7 @@ use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, verb};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
-use crate::diagnosis::snapshot::workload::QueueRecord;
+use crate::diagnosis::snapshot::workload::{ABORTED, QueueRecord, VOLCANO_PHASE};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
 use crate::names::join_names;
@@ -46,6 +46,10 @@ const UNKNOWN_FIX: &str = "\
     read the conditions of the job's Workload, or add the Workloads to the input: kubectl get workloads.kueue.x-k8s.io -o yaml; without \
     one, check that Kueue manages the job";
 const SUSPENDED_FIX: &str = "set suspend to false, or ask who suspended the job";
+/// Fix for a Job of Volcano, which has no such field.
+const ABORTED_FIX: &str = "\
+    resume it: vcctl job resume; if nobody suspended it, an event of the job shows the policy that aborted it, such as AbortJob for the event \
+    PodEvicted";
 
 /// Reason of Kueue for a job that others with a higher priority, or the owners of borrowed quota, displaced.
 const PREEMPTED: &str = "Preempted";
@@ -180,7 +184,12 @@ fn state_without_workload(job: &Job<'_>, context: &Context<'_>, name: &str) -> Q
 
 fn suspended(job: &Job<'_>, context: &Context<'_>, field: &str, queued: Option<&QueueRecord>) -> Diagnosis {
     let name = job.workload.and_then(|workload| workload.queue.as_deref());
+    let is_aborted = field == VOLCANO_PHASE;
     let QueueState { recovery, message, severity, fix } = match (queued, name) {
+        (None, _) if is_aborted => {
+            let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended: it was aborted".to_owned());
+            QueueState { recovery, message, severity: Severity::Warning, fix: Some(ABORTED_FIX) }
+        }
         (None, None) => {
             let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended".to_owned());
             QueueState { recovery, message, severity: Severity::Warning, fix: Some(SUSPENDED_FIX) }
@@ -189,7 +198,7 @@ fn suspended(job: &Job<'_>, context: &Context<'_>, field: &str, queued: Option<&
         (Some(_), _) => state(queued, name),
     };
     let workload = job.workload_name();
-    let field = Evidence::new(workload.to_string(), field, "true", None);
+    let field = Evidence::new(workload.to_string(), field, if is_aborted { ABORTED } else { "true" }, None);
     let mut diagnosis = Diagnosis::new(DiagnosisCode::JobSuspended, workload, recovery, &message);
     diagnosis.finding.severity = severity;
     if let Some(fix) = fix {

@@ -11,6 +11,11 @@ use crate::workload::{self, Manifest, RolePod, Runtimes};
 /// Fields that suspend a workload.
 const SUSPEND: [(&str, &str); 2] =
     [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
+/// Field with the phase of a Job of Volcano, and its phase for one that was suspended: by `vcctl job suspend` or a policy.
+pub(in crate::diagnosis) const VOLCANO_PHASE: &str = "status.state.phase";
+pub(in crate::diagnosis) const ABORTED: &str = "Aborted";
+/// API group of this Job.
+const VOLCANO: &str = "batch.volcano.sh";
 /// Fields with the limit of restarts.
 const BACKOFF_LIMITS: [&str; 2] = ["/spec/runPolicy/backoffLimit", "/spec/backoffLimit"];
 /// Fields with the policy for pods that run when the job has finished, and the values with which the operator deletes them.
@@ -180,7 +185,12 @@ impl WorkloadRecord {
                 .any(|pointer| raw.pointer(pointer).and_then(Value::as_str) == Some("false")),
             slots: raw.pointer("/spec/slotsPerWorker").and_then(Value::as_u64),
             launcher_waits: raw.pointer(LAUNCHER_POLICY).and_then(Value::as_str) == Some("WaitForWorkersReady"),
-            suspended: SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field),
+            suspended: if known.group == VOLCANO {
+                let phase = raw.pointer("/status/state/phase").and_then(Value::as_str);
+                phase.filter(|phase| *phase == ABORTED).map(|_| VOLCANO_PHASE)
+            } else {
+                SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field)
+            },
             queue: workload::kueue_queue(raw).map(|queue| truncate(queue, 253)),
             conditions: conditions(raw),
             managed_by: MANAGERS
