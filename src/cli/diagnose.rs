@@ -187,7 +187,9 @@ fn print(output: Format, report: &DiagnosisReport, errors: &[DocumentError]) -> 
     match output {
         // Nothing was diagnosed, and the errors are on standard error.
         Format::Table if report.workloads == 0 && !errors.is_empty() => {}
-        Format::Table => text::print(&mut colored_stdout(ColorChoice::Auto), report, stdout_layout())?,
+        Format::Table => {
+            text::print(&mut colored_stdout(ColorChoice::Auto), report, errors.is_empty(), stdout_layout())?;
+        }
         Format::Json => {
             let mut out = json_stdout();
             writeln!(out, "{:#}", json())?;

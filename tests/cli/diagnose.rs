@@ -159,7 +159,8 @@ fn a_workload_without_pods_is_no_healthy_workload() {
     let run = diagnose(&[], &suspended);
     assert_exit(&run, 1, &["JobSuspended"], &format!("note: {problem}"));
     let run = diagnose(&[], &format!("{job}\n---\nkind: [\n"));
-    assert_exit(&run, 2, &["nothing found in 1 workload, 0 pods"], "error: stdin: document 2");
+    let line = &["nothing found in 1 workload, 0 pods; a part of the input could not be read\n"];
+    assert_exit(&run, 2, line, "error: stdin: document 2");
 }
 
 /// One Workload of Kueue may be that of another job; a list contains all of the namespace.

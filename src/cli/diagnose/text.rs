@@ -18,11 +18,18 @@ const TENTH: u64 = 360;
 /// Columns of a table that fits.
 const HEADER: [&str; 5] = ["LEVEL", "FINDING", "RECOVERS", "LOST", "WORKLOAD"];
 
-/// Prints the findings, or one line if there are none.
-pub(super) fn print(out: &mut impl Write, report: &DiagnosisReport, layout: Layout) -> anyhow::Result<()> {
+/// Prints the findings, or one line if there are none. `is_complete` is false if a part of the input could not be read.
+pub(super) fn print(
+    out: &mut impl Write,
+    report: &DiagnosisReport,
+    is_complete: bool,
+    layout: Layout,
+) -> anyhow::Result<()> {
     let DiagnosisReport { now, diagnoses, .. } = report;
     if diagnoses.is_empty() {
-        let limit = if report.workloads > 0 && report.pods == 0 {
+        let limit = if !is_complete {
+            "a part of the input could not be read"
+        } else if report.workloads > 0 && report.pods == 0 {
             "no pods: finished, suspended, or not created by the controller yet"
         } else {
             "the API does not show collectives that hang: docs/diagnose.md#limits"
