@@ -36,6 +36,15 @@ fn the_autoscaler_may_add_a_node(#[case] age: i64, #[case] expected: &[&str]) {
     check(&objects, expected);
 }
 
+#[test]
+fn the_autoscaler_may_refuse_a_node() {
+    let mut objects = job_with(4, unscheduled(&ago(900)));
+    let text = "pod didn't trigger scale-up: 1 max node group size reached";
+    objects.push(event("Pod", "llama-worker-0", "NotTriggerScaleUp", text, 60));
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!((&*found.evidence[0].field, &*found.evidence[0].value), ("NotTriggerScaleUp", text));
+}
+
 #[rstest]
 #[case::minimum_runs("2:4", "llama-master-0:29400", &[])]
 #[case::minimum_does_not_run("4:4", "llama-master-0:29400", &["E GangPartlyScheduled unknown"])]

@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::GangPartlyScheduled,
         severity: Severity::Error,
-        proof: "some pods of a training job have a node and others have had none for 5 minutes; with the minimum of their PodGroup if it is smaller than the number of pods that name it; not while the autoscaler adds nodes (event `TriggeredScaleUp` in the last 10 minutes), nor for elastic jobs with their minimum of nodes; a warning if GangsDeadlocked reports why",
+        proof: "some pods of a training job have a node and others have had none for 5 minutes; with the minimum of their PodGroup if it is smaller than the number of pods that name it, and what the autoscaler reports (event `NotTriggerScaleUp`); not while the autoscaler adds nodes (event `TriggeredScaleUp` in the last 10 minutes), nor for elastic jobs with their minimum of nodes; a warning if GangsDeadlocked reports why",
         fix: "schedule the pods as a gang, so that all of them or none hold accelerators; free the missing capacity",
         link: "docs/diagnose.md#gangpartlyscheduled",
     },

@@ -20,6 +20,8 @@ const SCALE_UP: SignedDuration = SignedDuration::from_mins(10);
 const CONDITION_FIELD: &str = "status.conditions[PodScheduled]";
 /// Event of the cluster autoscaler for a pod for which it adds a node.
 const SCALE_UP_EVENT: &str = "TriggeredScaleUp";
+/// Event of the cluster autoscaler for a pod for which it adds none.
+const REFUSED_EVENT: &str = "NotTriggerScaleUp";
 /// Event of a scheduler for a pod that fits no node.
 const FAILED_EVENT: &str = "FailedScheduling";
 /// Part of the scheduler's messages about claims of pods that are not bound or do not exist.
@@ -174,6 +176,8 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     });
     let events = unscheduled.iter().flat_map(|pod| context.pod_events(pod));
     let events = events.filter(|event| &*event.reason == FAILED_EVENT).take(1).map(|event| event_evidence(event));
+    let refusal =
+        unscheduled.iter().find_map(|pod| context.newest_pod_event(pod, &[REFUSED_EVENT]).map(event_evidence));
     let workload = job.workload_name();
     let is_partial = is_partly_scheduled(job, context);
     if !is_partial && job.active().any(PodRecord::is_scheduled) && job.is_collective() {
@@ -207,7 +211,7 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     };
     let recovery = if is_ignored { Recovery::SchedulerAwaited } else { cause.recovery() };
     let diagnosis = Diagnosis::new(code, workload, recovery, &message)
-        .with_evidence(minimum.into_iter().chain(evidence).chain(events))
+        .with_evidence(minimum.into_iter().chain(refusal).chain(evidence).chain(events))
         .with_waste(job.waste(unscheduled, since, context.now));
     Some(if let Some(fix) = fix { diagnosis.with_fix(fix) } else { diagnosis })
 }
