@@ -169,12 +169,10 @@ fn the_variable_that_disables_rdma_is_evidence() {
     let report = report(&pods, &[INFINIBAND, &format!("{NO_ADAPTER}\n{TCP}")]);
     let fields: Vec<String> =
         report.diagnoses[0].evidence.iter().map(|e| format!("{}: {}", e.field, e.value)).collect();
-    let expected = [
-        "log: Using network Socket",
-        "log: NET/IB : No device found.",
-        "spec.containers[].env[NCCL_IB_DISABLE]: disables RDMA",
-    ];
+    let expected =
+        ["log: Using network Socket", "log: NET/IB : No device found.", "NCCL_IB_DISABLE of container pytorch: 1"];
     assert_eq!(fields, expected);
+    assert!(report.diagnoses[0].finding.fix.unwrap().starts_with("remove the variable"), "{report:?}");
 }
 
 #[rstest]
@@ -381,6 +379,30 @@ fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: boo
     let found = report.diagnoses.iter().find(|found| found.code.code() == "UnexplainedError");
     assert_eq!(found.is_some(), is_quoted, "{report:?}");
     assert!(found.is_none_or(|found| log.ends_with(&*found.evidence[0].value)), "{found:?}");
+}
+
+/// The lines of some errors name their cause.
+#[rstest]
+#[case::device_memory(
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    "lower its batch size"
+)]
+#[case::port(
+    "RuntimeError: The server socket has failed to listen on any local network address. name: EADDRINUSE",
+    "give each job its own"
+)]
+#[case::mismatch(
+    "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: x",
+    "different operations"
+)]
+#[case::other(
+    "RuntimeError: CUDA error: an illegal memory access was encountered",
+    "an error of CUDA or of an adapter"
+)]
+fn fixes_of_errors(#[case] log: &str, #[case] fix: &str) {
+    let found = report(&pods(2, &json!({})), &[log, INFINIBAND]).diagnoses.remove(0);
+    assert_eq!(found.code.code(), "UnexplainedError");
+    assert!(found.finding.fix.unwrap().contains(fix), "{found:?}");
 }
 
 const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1970, unhandled system error\n\

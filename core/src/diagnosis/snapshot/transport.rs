@@ -11,6 +11,8 @@ use crate::pod::{Container, Pod};
 
 /// Maximum length of the annotation with the applied rules in bytes.
 const MAX_APPLIED: usize = 4 * 1024;
+/// Maximum length of the name of a container and of the value of a variable in bytes.
+const MAX_NAME: usize = 253;
 /// Start of the variables of the plugins for TCPX and TCPXO, which nothing else reads.
 const OF_TCPX: [&str; 2] = ["NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_"];
 /// Start of the variables that NCCL reads only if it uses RDMA.
@@ -37,13 +39,22 @@ pub(in crate::diagnosis) struct TransportRecord {
     /// Reason for which trainmesh refused the fabric profile of a pod whose main containers request no RDMA device themselves.
     pub(in crate::diagnosis) refused: Option<&'static str>,
     /// Variable of a main container that disables RDMA.
-    pub(in crate::diagnosis) disabled: Option<&'static str>,
+    pub(in crate::diagnosis) disabled: Option<DisablingVariable>,
     /// Variable of a main container that disables PyTorch's watchdog for NCCL.
     pub(in crate::diagnosis) unwatched: Option<&'static str>,
     /// True if a main container sets the GID index.
     pub(in crate::diagnosis) sets_gid_index: bool,
     /// True if a main container sets `NCCL_DEBUG`.
     pub(in crate::diagnosis) sets_debug: bool,
+}
+
+/// A variable that disables RDMA.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct DisablingVariable {
+    /// Name of the container.
+    pub(in crate::diagnosis) container: Box<str>,
+    pub(in crate::diagnosis) name: &'static str,
+    pub(in crate::diagnosis) value: Box<str>,
 }
 
 impl TransportRecord {
@@ -125,13 +136,15 @@ fn own_profile_is_rdma(pod: Pod<'_>) -> Option<bool> {
     Some(entry.profile.is_rdma())
 }
 
-fn disabling_variable(container: Container<'_>) -> Option<&'static str> {
-    let number = |name: &str| container.env(name).and_then(|value| value.trim().parse::<i64>().ok());
-    if number("NCCL_IB_DISABLE").is_some_and(|value| value != 0) {
-        Some("NCCL_IB_DISABLE")
-    } else {
-        container.env("NCCL_NET").filter(|network| network.eq_ignore_ascii_case("Socket")).map(|_| "NCCL_NET")
-    }
+fn disabling_variable(container: Container<'_>) -> Option<DisablingVariable> {
+    let is_set = |value: &str| value.trim().parse::<i64>().is_ok_and(|value| value != 0);
+    let is_socket = |value: &str| value.eq_ignore_ascii_case("Socket");
+    let variable = |name: &'static str, disables: &dyn Fn(&str) -> bool| {
+        let value = container.env(name).filter(|value| disables(value))?;
+        let container = truncate(container.name(), MAX_NAME);
+        Some(DisablingVariable { container, name, value: truncate(value, MAX_NAME) })
+    };
+    variable("NCCL_IB_DISABLE", &is_set).or_else(|| variable("NCCL_NET", &is_socket))
 }
 
 /// Returns the variable with which PyTorch neither aborts a collective operation at its time-out nor waits for it with one.

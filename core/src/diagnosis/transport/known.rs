@@ -12,6 +12,24 @@ use crate::names::join_names;
 /// Maximum length of an error in a message in bytes. The evidence contains more of it.
 const MAX_ERROR: usize = 160;
 
+/// Fixes for errors whose lines name the cause, the first one that applies.
+const FIXES: [(&str, &str); 3] = [
+    (
+        "OutOfMemoryError: ",
+        "the program needs more memory than the accelerator has: lower its batch size or sequence length, shard or recompute more, or find \
+         another process on the device with nvidia-smi; neither the network nor, without other errors, the node is the cause",
+    ),
+    (
+        "EADDRINUSE",
+        "a process of the same pod or, with hostNetwork, of the same node has the port: give each job its own (MASTER_PORT, or that of \
+         --rdzv-endpoint), and check that no earlier process is left",
+    ),
+    (
+        "Detected mismatch between collectives",
+        "the ranks called different operations: compare those in the lines, and look in the program for a branch that differs between ranks",
+    ),
+];
+
 /// Fix for a wrong address of an adapter whose index no pod sets.
 const INTERFACE_FIX: &str = "\
     on RoCE, attach the network of the adapter to the pods, such as that of the fabric profile: the address is that of an interface in the \
@@ -91,10 +109,15 @@ pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
         format!("{} logged {errors} that no other finding explains: {line}", names(&affected))
     });
     let evidence = affected.iter().flat_map(|pod| pod.log.errors.iter().map(|quote| pod.evidence(quote)));
+    let contains = |part: &str| affected.iter().any(|pod| pod.log.errors.iter().any(|quote| quote.text.contains(part)));
+    let fix = FIXES.iter().find(|(part, _)| contains(part)).map(|(_, fix)| *fix);
     let code = DiagnosisCode::UnexplainedError;
     let mut diagnosis = logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence);
     if !affected.iter().any(PodLog::is_fatal) {
         diagnosis.finding.severity = Severity::Info;
+    }
+    if let Some(fix) = fix {
+        diagnosis = diagnosis.with_fix(fix);
     }
     found.push(diagnosis);
 }

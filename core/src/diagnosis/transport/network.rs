@@ -5,7 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::job_logs::{JobLogs, PodLog, names};
 use crate::diagnosis::job::verb;
 use crate::diagnosis::snapshot::log::{NetworkRecord, Quote};
+use crate::diagnosis::snapshot::transport::DisablingVariable;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+
+/// Fix for ranks that use TCP because of a variable.
+const DISABLED_FIX: &str = "\
+    remove the variable in the evidence (NCCL_NET=Socket, or NCCL_IB_DISABLE) from the container, which disables RDMA; then recreate the job";
 
 /// Checks the networks of a job whose ranks are on several nodes.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
@@ -42,13 +47,15 @@ fn check_tcp(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagno
     let use_tcp = verb(affected.len(), "uses TCP, although the pod requests", "use TCP, although the pods request");
     let message = format!("{} {use_tcp} RDMA ({requested})", names(affected));
     let evidence = affected.iter().flat_map(|rank| {
-        let variable = rank.pod.transport.disabled.map(|name| {
-            Evidence::new(rank.pod.title(), format!("spec.containers[].env[{name}]"), "disables RDMA", None)
+        let variable = rank.pod.transport.disabled.as_ref().map(|DisablingVariable { container, name, value }| {
+            Evidence::new(rank.pod.title(), format!("{name} of container {container}"), value, None)
         });
         let quotes = [rank.tcp(), rank.log.no_adapter.as_ref()].into_iter().flatten();
         quotes.map(|quote| rank.evidence(quote)).chain(variable)
     });
-    found.push(logs.diagnosis(DiagnosisCode::RankOnTcp, Recovery::NetworkStays, &message).with_evidence(evidence));
+    let finding = logs.diagnosis(DiagnosisCode::RankOnTcp, Recovery::NetworkStays, &message).with_evidence(evidence);
+    let is_disabled = affected.iter().all(|rank| rank.pod.transport.disabled.is_some());
+    found.push(if is_disabled { finding.with_fix(DISABLED_FIX) } else { finding });
 }
 
 /// Reports ranks that have no network in common.
