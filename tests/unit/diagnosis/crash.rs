@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::diagnosis::{DiagnosisCode, Recovery};
 
-use super::objects::{ago, event, job_with, main_status, pytorchjob, with};
+use super::objects::{ago, event, job_with, main_status, pytorchjob, rank, with};
 use super::{check, report};
 
 fn termination(reason: &str, code: i64) -> Value {
@@ -52,6 +52,26 @@ fn terminated_again(policy: &str, restarts: u64, code: i64) -> Value {
 #[case::pod_always_restarts_failed(with(ended("Always", "Error", 137), evicted()), &["E RankFailed unknown"])]
 fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
     check(&job_with(3, patch), expected);
+}
+
+/// A bare pod without accelerators does not train.
+#[rstest]
+#[case::rank(json!({}), "raise the memory limit, or lower the batch size")]
+#[case::another_program(
+    json!({"metadata": {"labels": null, "ownerReferences": null}, "spec": {"containers": [{"name": "pytorch"}]}}),
+    "raise the memory limit of the container in the evidence"
+)]
+fn memory_of_programs(#[case] patch: Value, #[case] fix: &str) {
+    let found = report(&[with(with(rank(0), running_again("OOMKilled", 137)), patch)]).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
+#[test]
+fn several_pods_run_again() {
+    let mut pods = job_with(3, running_again("OOMKilled", 137));
+    pods[2] = with(pods[2].clone(), running_again("OOMKilled", 137));
+    let message = "worker-0, worker-1 exceeded their memory limits and run again";
+    assert_eq!(report(&pods).diagnoses.remove(0).finding.message, message);
 }
 
 /// The log does not show that a probe failed.

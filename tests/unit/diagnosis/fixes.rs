@@ -106,3 +106,18 @@ fn ranks_of_a_job(#[case] status: Value, #[case] recovery: Recovery) {
     assert!(!found.finding.fix.unwrap().contains("operator"), "{found:?}");
     assert!(found.finding.fix.unwrap().contains("larger backoffLimit"), "{found:?}");
 }
+
+/// The operator of a `JobSet` has no restart policy.
+#[test]
+fn ranks_of_a_jobset() {
+    let mut objects = job_of(json!({}));
+    objects.pop();
+    for pod in &mut objects {
+        let keys = json!({"jobset.sigs.k8s.io/jobset-name": "tr", "jobset.sigs.k8s.io/replicatedjob-name": "workers",
+            "jobset.sigs.k8s.io/job-index": "0"});
+        *pod = with(pod.clone(), json!({"metadata": {"labels": keys, "annotations": keys}}));
+    }
+    let report = report(&objects);
+    let found = report.diagnoses.iter().find(|found| found.code.code() == "RankFailed").unwrap();
+    assert!(found.finding.fix.unwrap().contains("failurePolicy.maxRestarts"), "{found:?}");
+}

@@ -391,6 +391,10 @@ fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: boo
     "RuntimeError: The server socket has failed to listen on any local network address. name: EADDRINUSE",
     "give each job its own"
 )]
+#[case::port_in_newer_versions(
+    "torch.distributed.DistNetworkError: The server socket has failed to bind to [::]:23456 (errno: 98 - Address already in use).",
+    "give each job its own"
+)]
 #[case::mismatch(
     "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: x",
     "different operations"

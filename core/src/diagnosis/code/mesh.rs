@@ -50,7 +50,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         code: DiagnosisCode::InjectionKeyOnWorkload,
         severity: Severity::Warning,
         proof: "the label or annotation `sidecar.istio.io/inject: \"false\"` of the workload, whose pods have a proxy",
-        fix: "move the label into the pod template (spec.template.metadata.labels)",
+        fix: "move the key into metadata.labels of the pod template, in kinds with several roles into that of each",
         link: "docs/diagnose.md#injectionkeyonworkload",
     },
 ];

@@ -32,6 +32,10 @@ const PROBE_FIX: &str = "\
 const OTHER_FIX: &str =
     "read the log of the last run of the container in the evidence: kubectl logs --previous -c CONTAINER";
 
+/// Fix for programs that do not train, such as an etcd.
+const OTHER_MEMORY_FIX: &str =
+    "raise the memory limit of the container in the evidence, or find out what it needs the memory for";
+
 /// Reports containers between restarts. Main containers that ran out of memory are reported by
 /// [`check_memory`].
 pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -118,12 +122,19 @@ pub(super) fn check_memory(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
             killed.iter().all(|killed| killed.container.policy != RestartPolicy::Never && !killed.pod.is_finished());
         let recovery = if is_restarted { Recovery::MemoryRestarted } else { Recovery::MemoryEnded };
         let exceeded = verb(pods.len(), "exceeded its memory limit", "exceeded their memory limits");
-        let end = if runs_again { String::from(" and runs again") } else { job.waiting_peers(&pods) };
+        let end = if runs_again {
+            format!(" and {} again", verb(pods.len(), "runs", "run"))
+        } else {
+            job.waiting_peers(&pods)
+        };
         let message = format!("{} {exceeded}{end}", pod_names(&pods));
         let evidence = killed.iter().map(|killed| killed.evidence());
         let since: Option<Timestamp> = killed.iter().filter_map(|killed| killed.termination.finished).min();
         let mut diagnosis =
             Diagnosis::new(DiagnosisCode::OutOfMemory, job.workload_name(), recovery, &message).with_evidence(evidence);
+        if !pods.iter().any(|pod| pod.is_rank() || pod.accelerators() > 0) {
+            diagnosis = diagnosis.with_fix(OTHER_MEMORY_FIX);
+        }
         if runs_again {
             // The job may have continued, so nothing is known to be idle.
             diagnosis.finding.severity = Severity::Warning;

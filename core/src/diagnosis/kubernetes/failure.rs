@@ -18,6 +18,8 @@ const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
 /// Conditions and reasons of pods that failed for a cause with a finding of its own.
 const DISRUPTION: &str = "DisruptionTarget";
 const OUT_OF_MEMORY: &str = "OOMKilled";
+/// Kind that creates Jobs for its roles.
+const JOB_SET: &str = "JobSet";
 /// Condition of a Job that terminates its pods and then fails.
 const FAILURE_TARGET: &str = "FailureTarget";
 
@@ -38,6 +40,10 @@ const NOT_REPLACED_FIX: &str = "\
 const JOB_FIX: &str = "\
     read the log of the rank: kubectl logs; then recreate the job; with the restart policy OnFailure or a larger backoffLimit, a Job starts \
     failed pods again";
+/// Fix for the pods of a `JobSet`, whose operator has another policy.
+const JOB_SET_FIX: &str = "\
+    read the log of the rank: kubectl logs; then recreate the JobSet; with failurePolicy.maxRestarts, it starts all of its Jobs again, and with \
+    the restart policy OnFailure or a larger backoffLimit, a Job its failed pods";
 /// First exit code with which the operator replaces a pod with the policy `ExitCode`.
 const RETRYABLE: i64 = 128;
 /// Fix for pods of Ray clusters and `LeaderWorkerSets`, which are no jobs to recreate.
@@ -92,6 +98,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         false if is_by_code && failed.iter().all(has_own_code) => diagnosis.with_fix(EXIT_CODE_FIX),
         false if is_by_code && !failed.iter().any(has_own_code) => diagnosis.with_fix(NOT_REPLACED_FIX),
         false if job.is_plain() => diagnosis.with_fix(JOB_FIX),
+        false if job.kind == JOB_SET => diagnosis.with_fix(JOB_SET_FIX),
         false => diagnosis,
     });
 }

@@ -12,18 +12,19 @@ use crate::names::join_names;
 /// Maximum length of an error in a message in bytes. The evidence contains more of it.
 const MAX_ERROR: usize = 160;
 
+/// Fix for a port that another process has.
+const PORT_FIX: &str = "\
+    a process of the same pod or, with hostNetwork, of the same node has the port: give each job its own (MASTER_PORT, or that of \
+    --rdzv-endpoint), and check that no earlier process is left";
 /// Fixes for errors whose lines name the cause, the first one that applies.
-const FIXES: [(&str, &str); 3] = [
+const FIXES: [(&str, &str); 4] = [
     (
         "OutOfMemoryError: ",
         "the program needs more memory than the accelerator has: lower its batch size or sequence length, shard or recompute more, or find \
          another process on the device with nvidia-smi; neither the network nor, without other errors, the node is the cause",
     ),
-    (
-        "EADDRINUSE",
-        "a process of the same pod or, with hostNetwork, of the same node has the port: give each job its own (MASTER_PORT, or that of \
-         --rdzv-endpoint), and check that no earlier process is left",
-    ),
+    ("EADDRINUSE", PORT_FIX),
+    ("Address already in use", PORT_FIX),
     (
         "Detected mismatch between collectives",
         "the ranks called different operations: compare those in the lines, and look in the program for a branch that differs between ranks",
