@@ -712,8 +712,10 @@ fn a_directory_of_logs_needs_no_dump() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("llama-worker-0.log"), SOCKET).unwrap();
     fs::write(folder.path().join("a__b.log"), "unnamed").unwrap();
+    fs::write(folder.path().join("llama-worker-1.log"), "").unwrap();
     let run = trainmesh(&["diagnose", "-f", "-", "-f", folder.path().to_str().unwrap()], &rdma_dump());
     assert_exit(&run, 1, &["RankOnTcp"], "a__b.log: skipped: empty, or not named as in NAMESPACE_POD_CONTAINER.log");
+    assert!(run.stderr.contains("llama-worker-1.log: skipped: empty: the container has logged nothing"), "{run:#?}");
 }
 
 #[test]

@@ -344,8 +344,14 @@ fn add_log(snapshot: &mut ClusterSnapshot, path: &Path) -> anyhow::Result<usize>
         print_note(stderr, format_args!("{}: only the first {} MiB were read", path.display(), MAX_LOG / 1024 / 1024));
     }
     if logs.is_empty() {
-        let names = "NAMESPACE_POD_CONTAINER.log";
-        print_note(stderr, format_args!("{}: skipped: empty, or not named as in {names}", path.display()));
+        let path_text = path.display();
+        if path.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            let cause = "the container has logged nothing, or the command that wrote the file failed";
+            print_note(stderr, format_args!("{path_text}: skipped: empty: {cause}"));
+        } else {
+            let names = "NAMESPACE_POD_CONTAINER.log";
+            print_note(stderr, format_args!("{path_text}: skipped: empty, or not named as in {names}"));
+        }
     }
     let count = logs.len();
     for log in logs {
