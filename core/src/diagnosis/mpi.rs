@@ -163,7 +163,8 @@ fn unreachable(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
         // mpi-operator names it after the job.
         let is_missing = context.snapshot.is_complete(ObjectKind::Service, job.namespace);
         let is_v2 = launcher.owner.as_ref().is_some_and(|owner| &*owner.kind == "Job");
-        let evidence = Evidence::new(launcher.title(), "Service of the workers", "does not exist", launcher.created);
+        let title = format!("Service {}/{}", job.namespace, job.name);
+        let evidence = Evidence::new(title, "metadata.name", "does not exist", launcher.created);
         let message =
             format!("{} cannot resolve its workers: Service {} does not exist", launcher.short_name(), job.name);
         let recovery = Recovery::WorkersServiceMissing;

@@ -265,7 +265,7 @@ recoveries! {
     /// The Job has failed.
     LauncherEnded => No, "an MPI launcher failed, and its Job has reached its back-off limit", "nothing starts another launcher";
     /// sshd runs again, and not the daemon of the launcher.
-    WorkerRanksLost => Unknown, "a worker of an MPI job restarted, and its launcher runs on", "the ranks in it are gone: mpirun may still notice it, end, and be started again by its Job";
+    WorkerRanksLost => Unknown, "a worker of an MPI job restarted, and its launcher runs on", "the ranks of the worker are gone: mpirun may still notice it, end, and be started again by its Job";
     /// sshd.
     WorkersStay => No, "a job of the training operator or its launcher has finished, and its workers run", "with cleanPodPolicy None, the default, nobody deletes them";
     /// `cleanPodPolicy` is not `None`.
