@@ -38,6 +38,13 @@ const DAEMON_IMAGE: &str = "tcpgpudmarxd";
 const KILL: &str = "kill";
 /// How to fix a daemon that is a regular container.
 const FIX_FOR_DAEMONS: &str = "move it to initContainers, with restartPolicy: Always: Kubernetes then terminates it";
+/// Entry of the catalog for Fluent Bit, and its images, of which only those for debugging contain `kill`.
+const FLUENT_BIT: &str = "fluent-bit";
+const FLUENT_BIT_IMAGE: &str = "fluent/fluent-bit";
+const REGISTRIES: [&str; 4] = ["", "docker.io/", "ghcr.io/", "cr.fluentbit.io/"];
+/// How to fix a container with another image.
+const FIX_FOR_FLUENT_BIT: &str = "use the image with the same tag and -debug, or make the container a native sidecar: in initContainers, \
+                                  with restartPolicy: Always";
 /// How to fix a container that is neither awaited nor terminated.
 const FIX_LEFT_OUT: &str = "list it in trainmesh.dev/payload-containers, so that it is awaited, or name an entry of the catalog by \
                             trainmesh.dev/helper-containers, so that it is terminated; nothing, if it exits by itself";
@@ -111,6 +118,7 @@ pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut Findin
     if awaits_all_containers(context) {
         report_left_out(context, findings);
         report_daemons(context, findings);
+        report_images(context, findings);
     }
 }
 
@@ -151,6 +159,39 @@ fn report_daemons(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
             format!("the pod may never complete: {} is a regular container, which keeps running", daemon.name());
         findings.push_with_fix(Severity::Warning, daemon.pointer(), message, FIX_FOR_DAEMONS);
     }
+}
+
+/// Reports containers with Fluent Bit whose image lacks the command by which the controller terminates them.
+fn report_images(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let LintInput { pod, rules, .. } = *context.input;
+    let is_terminated = |rule: &RuleOutcome| matches!(rule.reason, Reason::HelpersManaged | Reason::ManagedAlready);
+    if !rules.iter().any(is_terminated) {
+        return;
+    }
+    let declared = pod.annotation(keys::HELPER_CONTAINERS).unwrap_or_default();
+    let lacks_command = |container: &Container<'_>| {
+        let name = container.name();
+        let entry = container_lists::sidecars(declared).find(|(declared, _)| *declared == name);
+        let is_fluent_bit = entry.map_or(name, |(_, entry)| entry) == FLUENT_BIT;
+        let image = || json::text(container.raw(), "image").is_some_and(lacks_kill);
+        container.kind == ContainerKind::App && is_fluent_bit && image()
+    };
+    for container in pod.containers().filter(lacks_command) {
+        let message = format!(
+            "the pod may never complete: the image of {} contains no kill, by which the controller terminates it",
+            container.name()
+        );
+        findings.push_with_fix(Severity::Warning, container.pointer(), message, FIX_FOR_FLUENT_BIT);
+    }
+}
+
+/// Returns true for an image of Fluent Bit that is not one for debugging. A digest alone does not show which one it is.
+fn lacks_kill(image: &str) -> bool {
+    let reference = image.split('@').next().unwrap_or_default();
+    let (repository, tag) = reference.rsplit_once(':').unwrap_or((reference, ""));
+    let is_official = REGISTRIES.iter().any(|registry| repository.strip_prefix(registry) == Some(FLUENT_BIT_IMAGE));
+    let is_tagged = !tag.is_empty() || reference.len() == image.len();
+    is_official && is_tagged && !tag.contains("debug")
 }
 
 /// Returns true if Kubernetes does not restart the containers of the pod after they have succeeded.

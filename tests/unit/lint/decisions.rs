@@ -222,6 +222,16 @@ fn fp061_pods_that_opt_out(#[case] scenario: Scenario, #[case] expected: Option<
 
 const DAEMON: &str = "the pod may never complete: tcpxo-daemon is a regular container, which keeps running";
 
+const NO_KILL: &str =
+    "the pod may never complete: the image of fluent-bit contains no kill, by which the controller terminates it";
+
+/// Returns a pod with this annotation and a second container, which the controller terminates.
+fn terminated(annotation: &str, container: &str) -> Scenario {
+    let scenario =
+        completing(annotation, &format!("restartPolicy: Never, containers: [{{name: train}}, {{{container}}}]"));
+    scenario.decided(RuleId::TerminationManaged, Verdict::Applied, Reason::HelpersManaged, "a")
+}
+
 /// Returns a pod with a second container.
 fn with_daemon(container: &str) -> Scenario {
     completing("", &format!("restartPolicy: Never, containers: [{{name: train}}, {{{container}}}]"))
@@ -234,6 +244,25 @@ fn with_daemon(container: &str) -> Scenario {
 )]
 #[case::terminated(
     labeled("app: a").decided(RuleId::TerminationManaged, Verdict::Applied, Reason::HelpersManaged, "a"),
+    None
+)]
+#[case::image_without_kill(terminated("", "name: fluent-bit, image: 'fluent/fluent-bit:3.1'"), Some(NO_KILL))]
+#[case::image_without_a_tag(
+    terminated("", "name: fluent-bit, image: cr.fluentbit.io/fluent/fluent-bit"),
+    Some(NO_KILL)
+)]
+#[case::image_of_another_name(
+    terminated(
+        "trainmesh.dev/helper-containers: logs=fluent-bit",
+        "name: logs, image: 'docker.io/fluent/fluent-bit:3@sha256:0'"
+    ),
+    Some("the pod may never complete: the image of logs contains no kill, by which the controller terminates it")
+)]
+#[case::image_for_debugging(terminated("", "name: fluent-bit, image: 'fluent/fluent-bit:3.1-debug'"), None)]
+#[case::image_of_others(terminated("", "name: fluent-bit, image: 'registry.example.com/fluent/fluent-bit:3.1'"), None)]
+#[case::image_by_digest(terminated("", "name: fluent-bit, image: 'fluent/fluent-bit@sha256:0'"), None)]
+#[case::image_of_a_container_that_is_not_terminated(
+    with_daemon("name: fluent-bit, image: 'fluent/fluent-bit:3.1'"),
     None
 )]
 #[case::daemon(with_daemon("name: tcpxo-daemon"), Some(DAEMON))]

@@ -94,7 +94,8 @@ spec:
         why: "The controller cannot terminate the sidecar after the main containers complete. Unless the sidecar exits by \
               itself, the pod keeps running, and its job does not complete. The daemons of GPUDirect-TCPX and -TCPXO are not \
               sidecars in the catalog of the controller; they are reported as regular containers, unless a command in the pod contains \
-              kill. A container that trainmesh.dev/payload-containers leaves out, and that the catalog does not contain, is information: \
+              kill. So are containers of Fluent Bit whose image has no -debug tag, and thus no kill, by which the controller terminates \
+              them. A container that trainmesh.dev/payload-containers leaves out, and that the catalog does not contain, is information: \
               it is neither awaited nor terminated.",
         fix: "set termination.portForward: true, or name an entry of the catalog by trainmesh.dev/helper-containers; \
               docs/termination.md lists them",
