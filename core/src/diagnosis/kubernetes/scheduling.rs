@@ -53,8 +53,8 @@ const QUEUE_FULL_FIX: &str = "\
 /// Message of Volcano about a gang for which its queue has no quota left.
 const QUOTA_USED: &str = "queue resource quota insufficient";
 const QUOTA_FIX: &str = "\
-    wait until other jobs in the queue terminate, raise its capability, or use another queue: kubectl describe queues.scheduling.volcano.sh; \
-    new nodes help only a queue without a capability";
+    wait until other jobs in the queue terminate, raise its capability, or use another queue: kubectl get queues.scheduling.volcano.sh -o \
+    yaml; new nodes help only a queue without a capability";
 /// Reasons of the events of `YuniKorn` about pods in its queue, for which it sets no condition.
 const QUEUED_EVENTS: [&str; 2] = ["Scheduling", "GangScheduling"];
 const QUEUED_FIX: &str = "\
