@@ -156,6 +156,18 @@ fn invalid_inputs_are_refused(#[case] metadata: Value, #[case] expected: &str) {
     assert_eq!(patched["spec"], pod["spec"]);
 }
 
+#[test]
+fn a_time_of_less_than_a_second_is_not_zero() {
+    let pod = pod(&annotated("5m", "60s"), &json!({}));
+    let mut object = job();
+    object["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 127.into();
+    let key = WorkloadKey::of(Pod::new(&pod), "team-a").unwrap();
+    let workload = GangWorkload::from_object(&key, &object).unwrap();
+    let outcome = run_with(&pod, Mode::Enabled, WorkloadLookup::Read(&workload));
+    let expected = "refused CheckpointTooSlow: a failure every <1s on 128 nodes, and 300s to write a checkpoint";
+    assert_eq!(decision(&outcome).as_deref(), Some(expected));
+}
+
 #[rstest]
 #[case::largest_inputs("24h", "36500d", "23286430")]
 #[case::smallest_interval("1ms", "60s", "1")]

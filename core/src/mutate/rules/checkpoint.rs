@@ -181,5 +181,5 @@ fn refused(reason: Reason, problem: String) -> RuleDecision {
 
 /// Formats seconds for a message.
 fn rounded(seconds: f64) -> String {
-    format!("{seconds:.0}s")
+    if seconds < 1.0 { "<1s".to_owned() } else { format!("{seconds:.0}s") }
 }
