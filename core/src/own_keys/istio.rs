@@ -69,7 +69,7 @@ fn misspelled_hold(config: &str) -> Option<String> {
 /// Returns why Istio's injector rejects a pod with this annotation. The value comes last: messages of the webhook are cut.
 fn rejected_annotation(key: &str, value: &str) -> Option<String> {
     let found = capture::rejected_item(key, value)?;
-    let name = key.strip_prefix(keys::TRAFFIC_PREFIX).unwrap_or(key);
+    let (_, name) = key.rsplit_once('/')?;
     Some(format!("{name}: Istio rejects the pod: expected {}, found {:?}", found.expected, excerpt(found.text)))
 }
 

@@ -78,7 +78,8 @@ fn a_workload_of_kueue_belongs_to_one_of_them(#[case] api_version: &str, #[case]
     let owner = json!([{"apiVersion": api_version, "kind": "Job", "name": "llama", "controller": true}]);
     let queue = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
         "metadata": {"namespace": "team-a", "name": "job-llama", "ownerReferences": owner}, "spec": {}, "status": {}});
-    let volcano = job(VOLCANO, json!({"suspend": true, "tasks": []}));
+    let mut volcano = job(VOLCANO, json!({"tasks": []}));
+    volcano["status"] = json!({"state": {"phase": "Aborted"}});
     let mut found = super::findings(&[job(BATCH, json!({})), volcano, queue]);
     found.retain(|finding| finding.contains("JobSuspended"));
     assert_eq!(found, [expected]);

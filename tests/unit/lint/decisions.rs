@@ -62,7 +62,7 @@ fn named(annotation: &str) -> Scenario {
 )]
 #[case::interception_that_istio_rejects(
     annotated("sidecar.istio.io/interceptionMode: none").labelled("istio-injection", "enabled"),
-    Some("annotation sidecar.istio.io/interceptionMode: Istio rejects the pod: expected REDIRECT, TPROXY or NONE, found \"none\"")
+    Some("annotation interceptionMode: Istio rejects the pod: expected REDIRECT, TPROXY or NONE, found \"none\"")
 )]
 #[case::annotation_of_a_pod_that_is_not_injected(annotated("sidecar.istio.io/interceptionMode: none"), None)]
 #[case::valid_annotations(

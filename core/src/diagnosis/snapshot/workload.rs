@@ -113,7 +113,7 @@ pub(in crate::diagnosis) struct WorkloadRecord {
 pub(in crate::diagnosis) enum Indexes {
     /// They may be one group.
     Related,
-    /// Each index has its own limit of failures, so that the Job goes on without one.
+    /// Each index has its own limit of failures, so that the Job continues without one.
     Separate,
     /// There are more of them than run at the same time.
     InTurn,

@@ -185,7 +185,7 @@ fn an_etcd_outside_of_the_cluster_is_not_visible() {
 
 #[rstest]
 #[case::url("etcd", "http://etcd:2379", &["E StoreLost no"], "remove the scheme")]
-#[case::no_service("etcd", "etcd:2379", &["E StoreLost unknown"], "restore etcd")]
+#[case::no_service("etcd", "etcd:2379", &["E StoreLost unknown"], "create the Service")]
 #[case::url_of_a_member("c10d", "tcp://llama-master-0:29400", &["E StoreLost no"], "remove the scheme")]
 fn endpoints(#[case] backend: &str, #[case] endpoint: &str, #[case] expected: &[&str], #[case] fix: &str) {
     let objects = dynamic(job_with(0, json!({})), backend, endpoint);
