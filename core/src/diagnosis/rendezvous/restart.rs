@@ -118,7 +118,9 @@ impl<'a> History<'a> {
                 formers.entry(position).or_default().push(pod);
             }
         }
-        formers.values_mut().for_each(|formers| formers.sort_by_key(|former| former.created));
+        for formers in formers.values_mut() {
+            formers.sort_by_key(|former| former.created);
+        }
         let first = group.members.iter().filter_map(|peer| peer.container.running_since()).min();
         Self { formers, first }
     }
