@@ -220,7 +220,7 @@ fn an_event_of_the_scheduler_is_an_attempt() {
     check(&objects, &["W PodsUnschedulable unknown"]);
 }
 
-/// YuniKorn sets no condition.
+/// `YuniKorn` sets no condition.
 #[rstest]
 #[case::queued("Scheduling", "team-a/llama-master-0 is queued and waiting for allocation", "compare the limit")]
 #[case::placeholder(
