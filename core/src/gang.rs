@@ -21,11 +21,12 @@ mod scheduled;
 mod workload;
 
 pub use crate::config::GangMode;
+pub use crate::rule::MAX_APPLIED;
 pub use assignment::{AssignedPod, Assignment};
 pub use facts::{Creator, GangFacts, GangView, WorkloadLookup};
 pub use id::GangId;
 pub(crate) use integration::kueue_integration;
 pub(crate) use misspelled_key::{misspelled_key, misspelled_scheduler, only_map};
 pub use mode_pins::{ModePin, PinnedMode};
-pub use scheduled::{MAX_APPLIED, ScheduledPod, applied_gang, applied_mode};
+pub use scheduled::{ScheduledPod, applied_gang, applied_mode};
 pub use workload::{Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member};

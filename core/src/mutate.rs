@@ -191,10 +191,7 @@ pub fn excluded(pod: Pod<'_>, exclusion: Exclusion, labels: &BTreeMap<String, St
     let scope = KeyScope {
         covered: if exclusion == Exclusion::ExcludedNamespace { CoveredPods::None } else { CoveredPods::Others },
         profiles: Some(&fabric.profiles),
-        reports_ports: false,
-        ignores_ports: false,
-        reports_gang: false,
-        reports_capture: false,
+        rules: &rules,
         injection: Injection::Expected,
     };
     let findings = lint::keys_without_effect(pod, labels, scope, &fabric.lint);

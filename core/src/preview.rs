@@ -75,6 +75,9 @@ use gangs::Gangs;
 /// Note about pods of a kind that is not supported.
 pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
 
+/// Maximum number of warnings of one check about a document. More only repeat the same mistake.
+const MAX_WARNINGS: usize = 20;
+
 /// Kind whose roles may belong to several workloads.
 const INDEPENDENT: &str = "AppWrapper";
 

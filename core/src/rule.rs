@@ -9,4 +9,5 @@ pub use id::RuleId;
 pub(crate) use outcome::Note;
 pub use outcome::{RuleOutcome, Verdict};
 pub use reason::Reason;
-pub use record::{Refusal, applied_rules};
+pub(crate) use record::applied_text;
+pub use record::{MAX_APPLIED, Refusal, applied_rules};

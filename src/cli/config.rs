@@ -11,7 +11,7 @@ use clap::Subcommand;
 
 use super::input::parse_namespace;
 use super::{Status, print_error, print_note, print_warning};
-use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Traffic, ValuesFacts};
+use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Profile, Traffic, ValuesFacts};
 use trainmesh_core::duration;
 use trainmesh_core::fabric::misspelled_machine;
 use trainmesh_core::printable::Printable;
@@ -228,29 +228,38 @@ fn report_replaced_profiles(configuration: &Configuration) {
     }
 }
 
+/// Returns the custom profiles with their names.
+fn custom_profiles(configuration: &Configuration) -> impl Iterator<Item = (&str, &Profile)> {
+    let profiles = &configuration.fabric.profiles;
+    let custom = profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name));
+    custom.map(|(name, entry)| (name, &entry.profile))
+}
+
+/// Prints a note for each custom profile about which `text` returns one.
+fn print_profile_notes(configuration: &Configuration, text: impl Fn(&str, &Profile) -> Option<String>) {
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for text in custom_profiles(configuration).filter_map(|(name, profile)| text(name, profile)) {
+        print_note(&mut stderr, format_args!("{text}"));
+    }
+}
+
 /// Prints a note for each custom profile that any opted-in namespace can use to reach the node.
 fn report_host_access(configuration: &Configuration) {
-    let profiles = &configuration.fabric.profiles;
-    let mut stderr = super::stderr(ColorChoice::Auto);
-    for (name, entry) in profiles.all() {
-        if profiles.is_custom(name) && entry.profile.grants_host_access() && entry.profile.namespaces.is_none() {
-            print_note(
-                &mut stderr,
-                format_args!(
-                    "profile {name} gives pods of every opted-in namespace privileges, host paths or the host network: \
-                     list the namespaces that may use it in `namespaces.names`"
-                ),
-            );
-        }
-    }
+    print_profile_notes(configuration, |name, profile| {
+        (profile.grants_host_access() && profile.namespaces.is_none()).then(|| {
+            format!(
+                "profile {name} gives pods of every opted-in namespace privileges, host paths or the host network: \
+                 list the namespaces that may use it in `namespaces.names`"
+            )
+        })
+    });
 }
 
 /// Prints a warning for each custom profile that lists a machine which does not exist, or to which it does not apply.
 fn report_misspelled_machines(configuration: &Configuration) {
-    let profiles = &configuration.fabric.profiles;
     let mut stderr = super::stderr(ColorChoice::Auto);
-    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
-        let mut machines = entry.profile.exact_machines();
+    for (name, profile) in custom_profiles(configuration) {
+        let mut machines = profile.exact_machines();
         let misspelled = machines.find_map(|machine| Some((machine, misspelled_machine(machine)?)));
         if let Some((machine, near)) = misspelled {
             print_warning(
@@ -258,7 +267,7 @@ fn report_misspelled_machines(configuration: &Configuration) {
                 format_args!("profile {name}: no instance type is called {machine}: did you mean {near}?"),
             );
         }
-        if let Some(machine) = entry.profile.excluded_machine() {
+        if let Some(machine) = profile.excluded_machine() {
             print_warning(
                 &mut stderr,
                 format_args!(
@@ -272,57 +281,41 @@ fn report_misspelled_machines(configuration: &Configuration) {
 
 /// Prints a note for each custom profile with settings for one machine that pods on another machine also get.
 fn report_unlisted_machines(configuration: &Configuration) {
-    let profiles = &configuration.fabric.profiles;
-    let mut stderr = super::stderr(ColorChoice::Auto);
-    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
-        if let Some(machine) = entry.profile.unlisted_machine() {
-            print_note(
-                &mut stderr,
-                format_args!(
-                    "profile {name} selects the machine {machine}, but also applies to pods that select another one: list \
-                     {machine} in `match.machines`"
-                ),
-            );
-        }
-    }
+    print_profile_notes(configuration, |name, profile| {
+        let machine = profile.unlisted_machine()?;
+        Some(format!(
+            "profile {name} selects the machine {machine}, but also applies to pods that select another one: list \
+             {machine} in `match.machines`"
+        ))
+    });
 }
 
 /// Prints a note for each custom profile that may deliver settings of other libraries in NCCL's configuration file.
 fn report_undelivered_settings(configuration: &Configuration) {
-    let profiles = &configuration.fabric.profiles;
-    let mut stderr = super::stderr(ColorChoice::Auto);
-    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
-        let settings: Vec<&str> = entry.profile.undelivered_settings().collect();
-        if !settings.is_empty() {
-            print_note(
-                &mut stderr,
-                format_args!(
-                    "profile {name} delivers {} in NCCL's configuration file to containers that use it, such as those of MPI \
-                     jobs, where other libraries do not read them: set `via: env`",
-                    settings.join(", ")
-                ),
-            );
-        }
-    }
+    print_profile_notes(configuration, |name, profile| {
+        let settings = joined(profile.undelivered_settings())?;
+        Some(format!(
+            "profile {name} delivers {settings} in NCCL's configuration file to containers that use it, such as those of MPI \
+             jobs, where other libraries do not read them: set `via: env`"
+        ))
+    });
 }
 
 /// Prints a note for each custom profile with variables that it only suggests, and does not add to pods.
 fn report_suggested_settings(configuration: &Configuration) {
-    let profiles = &configuration.fabric.profiles;
-    let mut stderr = super::stderr(ColorChoice::Auto);
-    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
-        let settings: Vec<&str> = entry.profile.suggested_settings().collect();
-        if !settings.is_empty() {
-            print_note(
-                &mut stderr,
-                format_args!(
-                    "profile {name} does not set {}, which it only suggests: set it in the image or the pod, or remove `optIn` \
-                     from its entry",
-                    settings.join(", ")
-                ),
-            );
-        }
-    }
+    print_profile_notes(configuration, |name, profile| {
+        let settings = joined(profile.suggested_settings())?;
+        Some(format!(
+            "profile {name} does not set {settings}, which it only suggests: set it in the image or the pod, or remove `optIn` \
+             from its entry"
+        ))
+    });
+}
+
+/// Joins the names of settings for a message; `None` if there are none.
+fn joined<'a>(settings: impl Iterator<Item = &'a str>) -> Option<String> {
+    let settings: Vec<&str> = settings.collect();
+    (!settings.is_empty()).then(|| settings.join(", "))
 }
 
 /// Loads the configuration at `paths`, several files of Helm values as one, or the embedded configuration if there is no

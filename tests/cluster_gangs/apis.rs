@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 use crate::scheduler::Scheduler;
-use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually, server};
+use trainmesh_testing::cluster::{Cluster, server};
 use trainmesh_testing::controller::ServiceAccount;
 
 /// API that is installed and removed. Nothing schedules its pods.
@@ -23,13 +23,13 @@ fn an_api_that_is_installed_later_is_used_until_it_is_removed() {
 
     let crd = InstalledCrd::new();
     fixture.wait_announced(&version);
-    let job = create_until(&fixture, "with", |pod| fixture.scheduler.gang_named_by(pod).is_some());
+    let job = fixture.create_until("with", |pod| fixture.scheduler.gang_named_by(pod).is_some());
     fixture.wait_minimum(&fixture.group_name(&job), 2);
 
     drop(crd);
     fixture.wait_not_announced(&version);
     fixture.wait_announced(&native);
-    create_until(&fixture, "removed", |pod| fixture.scheduler.gang_named_by(pod).is_none());
+    fixture.create_until("removed", |pod| fixture.scheduler.gang_named_by(pod).is_none());
     assert_ungrouped(&fixture, "after", "gang=GangApiMissing");
     assert!(!fixture.controller.has_exited());
 }
@@ -79,7 +79,7 @@ fn a_quota_of_a_namespace_does_not_affect_others() {
     let _ = fixture.wait_pods("first", 2);
     let denied = format!("native/{}", fixture.namespace.name);
     fixture.wait_announced(&denied);
-    let second = create_until(&fixture, "second", |pod| {
+    let second = fixture.create_until("second", |pod| {
         pod["metadata"]["annotations"]["trainmesh.dev/refused"] == "gang=GangObjectDenied"
     });
     fixture.wait_placed(&second, 2);
@@ -104,23 +104,6 @@ fn assert_ungrouped(fixture: &Fixture, job: &str, refused: &str) {
         assert_eq!(pod["metadata"]["annotations"]["trainmesh.dev/refused"], refused);
         assert_eq!(fixture.scheduler.gang_named_by(&pod), None);
     }
-}
-
-/// Creates jobs until the pods of one are as `accept` requires, and returns its name: the webhook learns later than the controller
-/// that an API is served.
-fn create_until(fixture: &Fixture, prefix: &str, accept: impl Fn(&Value) -> bool) -> String {
-    let mut count = 0;
-    eventually(TIMEOUT, &format!("the webhook creates the pods of {prefix}"), || {
-        count += 1;
-        let name = format!("{prefix}-{count}");
-        fixture.create(&[fixture.job(&name, 2)]);
-        let pods = fixture.wait_pods(&name, 2);
-        if pods.iter().all(&accept) {
-            return Ok(name);
-        }
-        let _ = fixture.namespace.delete("job", &name).success();
-        Err(format!("{pods:?}"))
-    })
 }
 
 /// Guard of the CRD of [`SCHEDULER`]. Dropping it deletes the CRD with all objects.

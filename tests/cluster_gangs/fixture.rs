@@ -130,6 +130,23 @@ impl Fixture {
         let _ = self.namespace.create(&list(jobs.iter().cloned())).success();
     }
 
+    /// Creates jobs until the pods of one are as `accept` requires, and returns its name: the webhook learns a change later than the
+    /// controller.
+    pub fn create_until(&self, prefix: &str, accept: impl Fn(&Value) -> bool) -> String {
+        let mut count = 0;
+        eventually(TIMEOUT, &format!("the webhook creates the pods of {prefix}"), || {
+            count += 1;
+            let name = format!("{prefix}-{count}");
+            self.create(&[self.job(&name, 2)]);
+            let pods = self.wait_pods(&name, 2);
+            if pods.iter().all(&accept) {
+                return Ok(name);
+            }
+            let _ = self.namespace.delete("job", &name).success();
+            Err(format!("{pods:?}"))
+        })
+    }
+
     /// Lets the pods of a job complete.
     pub fn complete(&self, job: &str) {
         fs::write(self.completed.path().join(job), "").expect("write a file");

@@ -12,16 +12,8 @@ use trainmesh_testing::cluster::{TIMEOUT, eventually};
 /// Selects `mode` for the namespace, and waits until the webhook gives pods of new jobs `expected`.
 fn select(fixture: &Fixture, mode: &str, expected: Option<GangMode>) {
     fixture.label(&format!("trainmesh.dev/gang={mode}"));
-    let mut count = 0;
-    eventually(TIMEOUT, &format!("new jobs get {expected:?}"), || {
-        count += 1;
-        let name = format!("{mode}-{count}");
-        fixture.create(&[fixture.job(&name, 2)]);
-        let pods = fixture.wait_pods(&name, 2);
-        let _ = fixture.namespace.delete("job", &name).success();
-        let found = mode_of(&pods[0]);
-        if found == expected { Ok(()) } else { Err(format!("{found:?}")) }
-    });
+    let job = fixture.create_until(mode, |pod| mode_of(pod) == expected);
+    let _ = fixture.namespace.delete("job", &job).success();
 }
 
 /// Returns the mode of the keys of `pod`.

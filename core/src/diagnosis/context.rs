@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::job::{Job, Jobs};
 use super::snapshot::claim::ClaimRecord;
+use super::snapshot::container::{ContainerRecord, TerminationRecord};
 use super::snapshot::event::EventRecord;
 use super::snapshot::gang_key::{GangApi, PodGroupRecord};
 use super::snapshot::log::ContainerLog;
@@ -255,6 +256,15 @@ impl<'a> Context<'a> {
 /// Returns the first `limit` items.
 fn first<T>(items: Option<&Vec<T>>, limit: usize) -> &[T] {
     items.map_or(&[], |items| &items[..items.len().min(limit)])
+}
+
+/// Returns the evidence that a container terminated.
+pub(super) fn termination_evidence(
+    pod: &PodRecord,
+    container: &ContainerRecord,
+    ended: &TerminationRecord,
+) -> Evidence {
+    Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished)
 }
 
 /// Returns evidence from an event.

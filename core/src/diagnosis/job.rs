@@ -259,6 +259,11 @@ impl<'a> Job<'a> {
         Some(Waste { includes_peers: includes_peers && self.pods.iter().any(|pod| waits(pod)), ..waste })
     }
 
+    /// Like [`Self::waste`], if none of the active pods works.
+    pub(super) fn waste_of_all(&self, now: Timestamp) -> Option<Waste> {
+        self.waste(&self.active().collect::<Vec<_>>(), None, now)
+    }
+
     /// Returns the end of a message about `blocked`: how many peers wait for them; empty if none does.
     pub(super) fn waiting_peers(&self, blocked: &[&PodRecord]) -> String {
         if !self.waits_for(blocked) {

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::context::{Context, event_evidence};
 use super::job::{Job, is_older, pod_names, verb};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
+use super::snapshot::event::UNHEALTHY;
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -18,9 +19,6 @@ use role_sizes::RoleSizes;
 
 /// Time that a proxy may need to become ready: its default startup probe allows 10 minutes, but peers wait by then.
 const STARTUP: SignedDuration = SignedDuration::from_mins(2);
-
-/// Reason of the events of the kubelet about probes that fail.
-const UNHEALTHY: &str = "Unhealthy";
 
 /// Fix for pods of the mode `direct` without the ranges of addresses that it excludes.
 const POD_CIDRS_FIX: &str = "\

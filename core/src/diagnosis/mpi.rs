@@ -200,7 +200,7 @@ fn left_behind(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> Optio
     let diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message)
         .with_evidence([evidence].into_iter().chain(policy))
         .with_waste(Job::held_by(&workers, Some(since), context.now));
-    Some(if cleanup.is_some() { diagnosis.with_fix(CLEANUP_FIX) } else { diagnosis })
+    Some(diagnosis.with_fix(cleanup.is_some().then_some(CLEANUP_FIX)))
 }
 
 /// Returns the evidence that the job has finished, with its time: a condition, or the last launcher.

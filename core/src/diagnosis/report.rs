@@ -141,9 +141,15 @@ impl Diagnosis {
         Self { since, ..self }
     }
 
-    /// Replaces the fix by that of a special case.
-    pub(super) fn with_fix(mut self, fix: &'static str) -> Self {
-        self.finding.fix = Some(fix);
+    /// Replaces the fix by that of a special case, if there is one.
+    pub(super) fn with_fix(mut self, fix: impl Into<Option<&'static str>>) -> Self {
+        self.finding.fix = fix.into().or(self.finding.fix);
+        self
+    }
+
+    /// Replaces the severity by that of a special case.
+    pub(super) fn with_severity(mut self, severity: Severity) -> Self {
+        self.finding.severity = severity;
         self
     }
 

@@ -6,15 +6,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::snapshot::read::truncate;
+use super::snapshot::read::{MAX_NAME, truncate};
 use crate::lifecycle::{ContainerState, PodFacts, PodPhase};
 use crate::pod::Pod;
 use crate::workload::identify;
 
 /// Time for which a pod may start or terminate before it is suspicious: no finding is reported earlier.
 const GRACE: SignedDuration = SignedDuration::from_mins(1);
-/// Maximum length of a name in bytes.
-const MAX_NAME: usize = 253;
 
 /// A pod to diagnose with its workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

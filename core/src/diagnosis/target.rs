@@ -8,7 +8,7 @@ use super::snapshot::pod::PodRecord;
 use super::snapshot::reference::ObjectKey;
 use crate::hint::nearest;
 use crate::names::join_names;
-use crate::workload::{KINDS, kind_qualifier, kinds_named};
+use crate::workload::{KINDS, WorkloadKind, kind_qualifier, kinds_named};
 
 /// Short name of the Jobs of Volcano.
 const VOLCANO_JOB: &str = "vcjob";
@@ -113,17 +113,14 @@ impl Target {
         };
         let kind = match kind {
             None | Some("pod" | "pods" | "po") => None,
-            Some(kind) => {
-                let known = KINDS.iter().find(|known| known.kind.eq_ignore_ascii_case(kind) || known.resource == kind);
-                match (known, similar_kind(kind)) {
-                    (Some(known), _) => Some(known.kind.to_owned()),
-                    (None, Some(similar)) => {
-                        let hint = format!("did you mean {similar}?");
-                        return Err(TargetError::UnknownKind(kind.chars().take(300).collect(), hint));
-                    }
-                    (None, None) => Some(kind.chars().take(300).collect()),
+            Some(kind) => match (known_kind(kind), similar_kind(kind)) {
+                (Some(known), _) => Some(known.kind.to_owned()),
+                (None, Some(similar)) => {
+                    let hint = format!("did you mean {similar}?");
+                    return Err(TargetError::UnknownKind(kind.chars().take(300).collect(), hint));
                 }
-            }
+                (None, None) => Some(kind.chars().take(300).collect()),
+            },
         };
         let qualifier = kind.as_deref().and_then(|kind| qualifier(kind, group));
         Ok(Self { kind, qualifier, name: name.to_owned() })
@@ -137,10 +134,14 @@ fn qualifier(kind: &str, group: &str) -> Option<&'static str> {
     named.map(|known| kind_qualifier(known.group, known.kind))
 }
 
+/// Returns the kind with this name, in the singular or plural.
+fn known_kind(name: &str) -> Option<&'static WorkloadKind> {
+    KINDS.iter().copied().find(|known| known.kind.eq_ignore_ascii_case(name) || known.resource == name)
+}
+
 /// Returns true if `name` is that of a kind, in the singular or plural, or its short name.
 fn is_kind(name: &str) -> bool {
-    let is_short = SHORT_NAMES.iter().any(|(short, _)| *short == name);
-    is_short || KINDS.iter().any(|known| known.kind.eq_ignore_ascii_case(name) || known.resource == name)
+    SHORT_NAMES.iter().any(|(short, _)| *short == name) || known_kind(name).is_some()
 }
 
 /// Returns all known kinds, in lower case.

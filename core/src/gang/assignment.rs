@@ -2,10 +2,8 @@
 
 use crate::config::profile::ProfileName;
 use crate::pod::Pod;
+use crate::rule::applied_text;
 use crate::{hash, keys};
-
-/// Maximum length of the `applied` annotation in bytes; it contains only a few rule names.
-const MAX_APPLIED: usize = 4 * 1024;
 
 /// Fabric profile and revision that were applied to a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,8 +28,7 @@ impl Assignment {
     /// webhook, because users can set annotations, too.
     #[must_use]
     pub fn from_pod(pod: Pod<'_>) -> Option<Self> {
-        let applied = pod.annotation(keys::APPLIED).filter(|applied| applied.len() <= MAX_APPLIED)?;
-        let profile = applied.split(',').find_map(|rule| rule.trim().strip_prefix("fabric="))?;
+        let profile = applied_text(pod)?.split(',').find_map(|rule| rule.trim().strip_prefix("fabric="))?;
         Self::new(profile, pod.annotation(keys::FABRIC_REVISION)?)
     }
 

@@ -3,11 +3,10 @@
 use super::workload::role_name;
 use super::{GangMode, gang_member};
 use crate::pod::Pod;
+use crate::rule::applied_text;
 use crate::workload::PodIdentity;
 use crate::{keys, labels};
 
-/// Maximum length of the `applied` annotation in bytes; it contains only a few rule names.
-pub const MAX_APPLIED: usize = 4 * 1024;
 /// Prefix of the rule in the `applied` annotation.
 const RULE: &str = "gang=";
 
@@ -48,8 +47,7 @@ pub(super) fn attempt(pod: Pod<'_>, member: PodIdentity<'_>) -> Option<u64> {
 /// Returns the name of the mode in the annotation of `pod` with the applied rules. A copied template contains it, too.
 #[must_use]
 pub fn applied_gang(pod: Pod<'_>) -> Option<&str> {
-    let applied = pod.annotation(keys::APPLIED).filter(|applied| applied.len() <= MAX_APPLIED)?;
-    applied.split(',').find_map(|rule| rule.trim().strip_prefix(RULE))
+    applied_text(pod)?.split(',').find_map(|rule| rule.trim().strip_prefix(RULE))
 }
 
 /// Returns the mode of the keys that the webhook wrote, according to the annotation of `pod`. A copied template contains the

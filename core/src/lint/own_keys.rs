@@ -47,20 +47,13 @@ pub(crate) enum CoveredPods {
 
 /// Conditions on which the effect of a label depends.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts about the decisions of rules")]
 pub(crate) struct KeyScope<'a> {
     /// Pods for which the rules run.
     pub(crate) covered: CoveredPods,
     /// Fabric profiles, if they are known.
     pub(crate) profiles: Option<&'a Profiles>,
-    /// True if a rule reports the ports in [`keys::MESH_PORTS`].
-    pub(crate) reports_ports: bool,
-    /// True if the traffic mode captures no port that [`keys::MESH_PORTS`] lists.
-    pub(crate) ignores_ports: bool,
-    /// True if the rule `gang` reports an unknown mode.
-    pub(crate) reports_gang: bool,
-    /// True if the rule `mesh.traffic` reports an annotation that Istio's injector rejects.
-    pub(crate) reports_capture: bool,
+    /// Decisions of the rules, which report some problems themselves.
+    pub(crate) rules: &'a [RuleOutcome],
     /// Sidecar injection that Istio performs for the pod.
     pub(crate) injection: Injection,
 }
@@ -84,10 +77,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
             Some(_) => CoveredPods::Others,
         },
         profiles: input.profiles,
-        reports_ports: KeyScope::reports_ports(input.rules),
-        ignores_ports: KeyScope::ignores_ports(input.rules),
-        reports_gang: KeyScope::reports_gang(input.rules),
-        reports_capture: KeyScope::reports_capture(input.rules),
+        rules: input.rules,
         injection: input.injection,
     };
     check(input.original, input.labels, scope, findings);
@@ -266,24 +256,9 @@ fn in_excluded_namespace(key: &str) -> String {
 }
 
 impl KeyScope<'_> {
-    /// Returns true if one of `rules` reports the ports in [`keys::MESH_PORTS`].
-    pub(crate) fn reports_ports(rules: &[RuleOutcome]) -> bool {
-        rules.iter().any(|rule| rule.reason == Reason::MeshPortsInvalid)
-    }
-
-    /// Returns true if the traffic mode that one of `rules` applies captures no port that [`keys::MESH_PORTS`] lists.
-    pub(crate) fn ignores_ports(rules: &[RuleOutcome]) -> bool {
-        rules.iter().any(|rule| matches!(rule.reason, Reason::CaptureDisabled | Reason::CaptureAlreadyDisabled))
-    }
-
-    /// Returns true if one of `rules` reports an unknown mode in [`keys::GANG`].
-    pub(crate) fn reports_gang(rules: &[RuleOutcome]) -> bool {
-        rules.iter().any(|rule| rule.reason == Reason::UnknownGangMode)
-    }
-
-    /// Returns true if one of `rules` reports an annotation that Istio's injector rejects.
-    pub(crate) fn reports_capture(rules: &[RuleOutcome]) -> bool {
-        rules.iter().any(|rule| rule.reason == Reason::CaptureAnnotationInvalid)
+    /// Returns true if a rule decided for one of `reasons`.
+    fn has_reason(self, reasons: &[Reason]) -> bool {
+        self.rules.iter().any(|rule| reasons.contains(&rule.reason))
     }
 
     /// Returns the problem of an entry. Unknown values of `mesh-traffic` and `gang` are left to their rules, which refuse them
@@ -291,16 +266,19 @@ impl KeyScope<'_> {
     fn problem(self, location: Location, key: &str, value: &str) -> Option<Problem> {
         let is_label = location != Location::PodAnnotation;
         let (is_traffic, is_gang) = (is_label && key == keys::MESH_TRAFFIC, is_label && key == keys::GANG);
-        if key == keys::MESH_PORTS && self.reports_ports {
+        if key == keys::MESH_PORTS && self.has_reason(&[Reason::MeshPortsInvalid]) {
             return None;
         }
-        if key == keys::MESH_PORTS && location == Location::PodAnnotation && self.ignores_ports {
+        // The traffic mode captures no port.
+        let ignores_ports = || self.has_reason(&[Reason::CaptureDisabled, Reason::CaptureAlreadyDisabled]);
+        if key == keys::MESH_PORTS && location == Location::PodAnnotation && ignores_ports() {
             let problem = format!("{key} has no effect with {}", Traffic::DisableCapture);
             return Some(Problem { message: format!("{} {problem}", location.name()), fix: Some(FIX_OF_PORTS) });
         }
         let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
-            None if is_traffic && self.covered == CoveredPods::This || is_gang && self.reports_gang => (None, None),
+            None if is_traffic && self.covered == CoveredPods::This => (None, None),
+            None if is_gang && self.has_reason(&[Reason::UnknownGangMode]) => (None, None),
             None => {
                 let of_fabric = self.fabric_problem(key, value).filter(|_| is_label);
                 let other = || problem(location, key, value).or_else(|| self.injected_problem(location, key, value));
@@ -316,10 +294,12 @@ impl KeyScope<'_> {
         fabric_problem(value, profiles)
     }
 
-    /// Returns the problem of an entry of a pod that Istio injects. Injection is known only if the rules run.
+    /// Returns the problem of an entry of a pod that Istio injects, unless the rule `mesh.traffic` reports an annotation that the
+    /// injector rejects. Injection is known only if the rules run.
     fn injected_problem(self, location: Location, key: &str, value: &str) -> Option<String> {
         let is_injected = self.covered == CoveredPods::This && self.injection == Injection::Expected;
-        injected_pod_problem(location, key, value).filter(|_| is_injected && !self.reports_capture)
+        let problem = injected_pod_problem(location, key, value).filter(|_| is_injected)?;
+        (!self.has_reason(&[Reason::CaptureAnnotationInvalid])).then_some(problem)
     }
 
     /// Returns why the traffic mode has no effect: in the ambient mesh, ztunnel redirects the traffic of the pod.

@@ -82,10 +82,26 @@ impl<'a> FindingSink<'a> {
 
     /// Like [`Self::push`], for a field of another object, or for `field` of the pod if the object is not in the input.
     pub(super) fn push_for(&mut self, object: Option<&ObjectField>, field: &str, message: impl Into<String>) {
+        self.push_for_with_fix(object, field, message, self.fix);
+    }
+
+    /// Like [`Self::push_for`], for a finding whose fix differs from that of the check.
+    pub(super) fn push_for_with_fix(
+        &mut self,
+        object: Option<&ObjectField>,
+        field: &str,
+        message: impl Into<String>,
+        fix: &'static str,
+    ) {
         match object {
-            Some(object) => self.push_at(self.default, object.clone(), message),
-            None => self.push(field, message),
+            Some(object) => self.push_at_with_fix(self.default, object.clone(), message, fix),
+            None => self.push_with_fix(self.default, field, message, fix),
         }
+    }
+
+    /// Like [`Self::push_as`], for a field of another object than the pod.
+    pub(super) fn push_at(&mut self, severity: Severity, field: ObjectField, message: impl Into<String>) {
+        self.push_at_with_fix(severity, field, message, self.fix);
     }
 
     /// Like [`Self::push_at`], for a finding whose fix differs from that of the check.
@@ -97,32 +113,8 @@ impl<'a> FindingSink<'a> {
         fix: &'static str,
     ) {
         let before = self.findings.len();
-        self.push_at(severity, field, message);
-        for finding in self.findings.iter_mut().skip(before) {
-            finding.fix = Some(fix);
-        }
-    }
-
-    /// Like [`Self::push_for`], for a finding whose fix differs from that of the check.
-    pub(super) fn push_for_with_fix(
-        &mut self,
-        object: Option<&ObjectField>,
-        field: &str,
-        message: impl Into<String>,
-        fix: &'static str,
-    ) {
-        let before = self.findings.len();
-        self.push_for(object, field, message);
-        for finding in self.findings.iter_mut().skip(before) {
-            finding.fix = Some(fix);
-        }
-    }
-
-    /// Like [`Self::push_as`], for a field of another object than the pod.
-    pub(super) fn push_at(&mut self, severity: Severity, field: ObjectField, message: impl Into<String>) {
-        let before = self.findings.len();
         let ObjectField { pointer, source, line } = field;
-        self.push_as(severity, pointer, message);
+        self.push_with_fix(severity, pointer, message, fix);
         for finding in self.findings.iter_mut().skip(before) {
             (finding.source, finding.line) = (Some(source.clone()), Some(line));
         }

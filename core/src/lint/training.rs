@@ -125,6 +125,11 @@ impl Agent<'_> {
     }
 }
 
+/// Returns the number of `pods` for a message.
+fn number_of_pods(pods: u64) -> String {
+    if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") }
+}
+
 /// Returns the words of the container's command; those of scripts end at blanks.
 fn words(container: Container<'_>) -> impl Iterator<Item = &str> {
     numbered_words(container).map(|(_, word)| word)

@@ -103,11 +103,11 @@ fn collect(
             }
         }
     } else if kind == "List" && version == "v1" {
-        let near = object.keys().position(|key| key != "kind" && nearest(key, &["items"]).is_some());
-        let hint = near.and_then(|index| object.keys().nth(index));
-        let hint = hint.map(|key| format!(", but it has `{key}`: did you mean items?")).unwrap_or_default();
+        let mut keys = object.keys().enumerate();
+        let near = keys.find(|(_, key)| *key != "kind" && nearest(key, &["items"]).is_some());
+        let hint = near.map(|(_, key)| format!(", but it has `{key}`: did you mean items?")).unwrap_or_default();
         let message = format!("{prefix}`items` of the List is missing{hint}");
-        let path = path.iter().copied().chain(near).collect();
+        let path = path.iter().copied().chain(near.map(|(index, _)| index)).collect();
         found.push(Err(ObjectError { message, is_foreign: false, path }));
     } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
         let reviewed = reviewed_object(object, path, item);
@@ -171,10 +171,10 @@ fn validate_type(object: &Map<String, Value>) -> Result<(), (String, Option<usiz
         (None, Some(_)) => "`apiVersion`",
         (None, None) => "`apiVersion` and no `kind`",
     };
-    let misspelled = |key: &&String| !TYPE_FIELDS.contains(&key.as_str()) && nearest(key, &TYPE_FIELDS).is_some();
-    let near = object.keys().find(misspelled).and_then(|key| Some((key, nearest(key, &TYPE_FIELDS)?)));
-    let hint = near.map(|(key, near)| format!(", but `{key}`: did you mean {near}?")).unwrap_or_default();
-    let index = near.and_then(|(key, _)| index_of(object, key));
+    let mut others = object.keys().enumerate().filter(|(_, key)| !TYPE_FIELDS.contains(&key.as_str()));
+    let near = others.find_map(|(index, key)| Some((index, key, nearest(key, &TYPE_FIELDS)?)));
+    let hint = near.map(|(_, key, near)| format!(", but `{key}`: did you mean {near}?")).unwrap_or_default();
+    let index = near.map(|(index, ..)| index);
     Err((format!("not a Kubernetes object: it has no {missing}{hint}"), index))
 }
 

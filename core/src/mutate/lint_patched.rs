@@ -66,10 +66,7 @@ pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot
     let scope = KeyScope {
         covered: if snapshot.mode == Mode::IstioAux { CoveredPods::Others } else { CoveredPods::This },
         profiles: Some(&config.fabric.profiles),
-        reports_ports: KeyScope::reports_ports(rules),
-        ignores_ports: KeyScope::ignores_ports(rules),
-        reports_gang: KeyScope::reports_gang(rules),
-        reports_capture: KeyScope::reports_capture(rules),
+        rules,
         injection,
     };
     lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)

@@ -3,12 +3,10 @@
 
 use serde_json::Value;
 
-use super::invalid_field::QUANTITY;
-use super::invalid_quantity::NOT_NEGATIVE;
+use super::invalid_quantity::expected_quantity;
 use super::{InvalidField, placeholders};
 use crate::hint::nearest;
 use crate::json;
-use crate::quantity::is_negative;
 use crate::step::Step;
 
 /// Name of the amount that a claim requires.
@@ -43,24 +41,18 @@ fn check<'a>(spec: &'a Value, path: &[Step<'a>], found: &mut Vec<(String, String
         let has_storage = amounts.is_some_and(|amounts| amounts.contains_key(STORAGE));
         for (name, amount) in amounts.into_iter().flatten() {
             let path = [path, &[Step::Key("resources"), Step::Key(list), Step::Key(name)]].concat();
-            let is_scalar = amount.is_string() || amount.is_number();
             // The preview of the manifest reports a placeholder, with its fix.
             let is_rendered = || placeholders::reject([(String::new(), amount)]).is_ok();
-            let expected = match is_negative(amount).filter(|_| is_scalar) {
-                None if is_scalar && is_rendered() => QUANTITY,
-                Some(true) => NOT_NEGATIVE,
-                _ if !has_storage && nearest(name, &[STORAGE]).is_some() => {
-                    let path: String = path.iter().map(Step::to_string).collect();
-                    let field = path.trim_start_matches('.');
-                    found.push((path.clone(), format!("{field}: a claim has no {name}: did you mean {STORAGE}?")));
-                    continue;
-                }
-                _ => continue,
-            };
-            let InvalidField { path, found: value, .. } = InvalidField::new(&path, amount, expected);
-            let field = path.trim_start_matches('.');
-            let message = format!("{field}: the apiserver rejects {value}: expected {expected}");
-            found.push((path, message));
+            if let Some(expected) = expected_quantity(amount).filter(|_| is_rendered()) {
+                let InvalidField { path, found: value, .. } = InvalidField::new(&path, amount, expected);
+                let field = path.trim_start_matches('.');
+                let message = format!("{field}: the apiserver rejects {value}: expected {expected}");
+                found.push((path, message));
+            } else if !has_storage && nearest(name, &[STORAGE]).is_some() {
+                let path: String = path.iter().map(Step::to_string).collect();
+                let field = path.trim_start_matches('.');
+                found.push((path.clone(), format!("{field}: a claim has no {name}: did you mean {STORAGE}?")));
+            }
         }
     }
 }

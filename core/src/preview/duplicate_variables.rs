@@ -4,16 +4,14 @@
 use serde_json::{Map, Value};
 
 use super::misplaced::object_name;
-use super::name_of;
 use super::walk::{Next, joined, visit_objects};
+use super::{MAX_WARNINGS, name_of};
 use crate::manifest::{Document, DocumentWarning};
 use crate::own_keys::excerpt;
 use crate::step::Step;
 
 /// Lists of containers.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
-/// Maximum number of warnings. More only repeat the same mistake.
-const MAX_WARNINGS: usize = 20;
 /// Maximum number of variables of a container that are compared.
 const MAX_VARIABLES: usize = 1_000;
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::MAX_WARNINGS;
 use super::misplaced::object_name;
 use super::walk::{Next, is_pod_template, joined, visit_objects};
 use crate::config::LintSettings;
@@ -14,8 +15,6 @@ use crate::step::Step;
 
 /// Group of Volcano Jobs.
 const VOLCANO: &str = "batch.volcano.sh/";
-/// Maximum number of warnings. More only repeat the same mistake.
-const MAX_WARNINGS: usize = 20;
 
 /// Returns a warning of TR006 for each such entry and name in `document`, of this `kind`.
 pub(super) fn warnings(

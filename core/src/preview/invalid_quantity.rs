@@ -9,7 +9,7 @@ use crate::step::Step;
 
 /// Expected value in place of a negative quantity: the apiserver rejects it in resources and sizes (kubernetes/kubernetes,
 /// `pkg/apis/core/validation`, `ValidateResourceQuantityValue`, `validateEmptyDirVolumeSource`).
-pub(super) const NOT_NEGATIVE: &str = "a quantity of 0 or more";
+const NOT_NEGATIVE: &str = "a quantity of 0 or more";
 /// Label of the pods that KubeRay creates, as a JSON pointer.
 const RAY_NODE_TYPE: &str = "/metadata/labels/ray.io~1node-type";
 /// Volume that KubeRay adds. Its size is the memory of the Ray container.
@@ -65,13 +65,19 @@ fn check_map<'a>(quantities: Option<&'a Value>, path: &[Step<'a>], found: &mut V
 }
 
 fn check(quantity: &Value, path: &[Step<'_>], found: &mut Vec<InvalidField>) {
-    if !(quantity.is_string() || quantity.is_number()) || found.len() == MAX_FIELDS {
-        return;
+    if let Some(expected) = expected_quantity(quantity).filter(|_| found.len() < MAX_FIELDS) {
+        found.push(InvalidField::new(path, quantity, expected));
+    }
+}
+
+/// Returns what the apiserver expects instead of `quantity`; `None` if it accepts it, or it has another type.
+pub(super) fn expected_quantity(quantity: &Value) -> Option<&'static str> {
+    if !(quantity.is_string() || quantity.is_number()) {
+        return None;
     }
     match is_negative(quantity) {
-        None => found.push(InvalidField::new(path, quantity, QUANTITY)),
-        Some(true) => found.push(InvalidField::new(path, quantity, NOT_NEGATIVE)),
-        Some(false) => {}
+        None => Some(QUANTITY),
+        Some(is_negative) => is_negative.then_some(NOT_NEGATIVE),
     }
 }
 

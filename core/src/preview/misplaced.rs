@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::PodReport;
 use super::walk::{Next, is_pod_template, joined, visit_objects};
+use super::{MAX_WARNINGS, PodReport};
 use crate::config::{CheckId, Fabric};
 use crate::gang::key;
 use crate::keys;
@@ -37,8 +37,6 @@ struct Template<'a> {
 
 /// Maximum number of entries that are compared with the pods.
 const MAX_ENTRIES: usize = 1_000;
-/// Maximum number of warnings, without the one that counts the others. More only repeat the same mistake.
-const MAX_WARNINGS: usize = 20;
 
 /// Prefixes of the keys of Istio that affect pods.
 const ISTIO_PREFIXES: [&str; 4] =
@@ -68,6 +66,7 @@ pub(super) fn warnings(
         found.into_iter().filter(|entry| !entry.has_effect(&templates, reports)).collect();
     // The others must not hide those of trainmesh, which `preview --fail-on unknown` counts.
     without_effect.sort_by_key(|entry| entry.check() != OWN_KEYS);
+    // Another warning counts the others.
     let omitted = without_effect.split_off(MAX_WARNINGS.min(without_effect.len()));
     let more = omitted.first().map(|first| {
         let message = format!("{name}: {} more labels and annotations have no effect here", omitted.len());

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::queue_labels::{has_queue, integration, managed_path};
-use super::{PodReport, name_of};
+use super::{MAX_WARNINGS, PodReport, name_of};
 use crate::config::LintSettings;
 use crate::gang::GangMode;
 use crate::hint::nearest;
@@ -23,8 +23,6 @@ const NAMES: [&str; 4] = ["queuename", "queue", "localqueue", "localqueuename"];
 const SET_BY_KUEUE: &str = "kueue.x-k8s.io/local-queue-name";
 /// API versions and kinds that Kueue manages as pods, by the same label (kubernetes-sigs/kueue 0.19, `pkg/controller/jobs`).
 const MANAGED_AS_PODS: [(&str, &str); 3] = [("v1", "Pod"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")];
-/// Maximum number of warnings about labels. More only repeat the same mistake.
-const MAX_WARNINGS: usize = 20;
 
 /// Condition on which Kueue gives a job without the label a queue.
 const UNLESS_DEFAULT: &str = "unless the namespace has a LocalQueue called default";

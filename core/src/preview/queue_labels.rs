@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::MAX_WARNINGS;
 use super::walk::{Next, joined, visit_objects};
 use crate::config::LintSettings;
 use crate::gang::kueue_integration;
@@ -16,8 +17,6 @@ use crate::workload::{is_outside_kueue, kueue_queue};
 const PASSED_ON: [&str; 2] = ["LeaderWorkerSet", "AppWrapper"];
 /// Kind whose Jobs get their labels from a template.
 const CRON_JOB: &str = "CronJob";
-/// Maximum number of warnings. More only repeat the same mistake.
-const MAX_WARNINGS: usize = 20;
 
 /// Returns a warning of TR006 for each such label in `document`, of this `kind`, unless the job itself is in a queue. Also one about the
 /// queue of a job that Kueue cannot manage.

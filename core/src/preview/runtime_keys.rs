@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::misplaced;
 use super::walk::{Next, is_pod_template, joined, visit_objects};
-use super::{ManifestContext, name_of};
+use super::{MAX_WARNINGS, ManifestContext, name_of};
 use crate::config::Fabric;
 use crate::json;
 use crate::keys;
@@ -12,9 +12,6 @@ use crate::lint::OWN_KEYS;
 use crate::manifest::{Document, DocumentWarning};
 use crate::own_keys::{Location, fabric_problem, problem};
 use crate::workload::RuntimeReference;
-
-/// Maximum number of warnings about pod templates. More only repeat the same mistake.
-const MAX_WARNINGS: usize = 20;
 
 /// Returns a warning for each label and annotation on `document` that has no effect, if it is a training runtime. Those of the pod
 /// templates are findings of the pods of the `TrainJobs` of the input that use the runtime, and warnings without such a job.

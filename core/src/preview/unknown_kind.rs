@@ -105,24 +105,26 @@ impl Preview {
         if !CONTEXT_KINDS.contains(&kind) && has_pod_template(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
         }
-        let request = requests::outside_templates(&document.value)
-            .map(|Request { path, resource }| format!("{path} requests {resource} outside a pod template"));
-        let embedded = requests::embedded_workload(&document.value).filter(|_| group == ARGO);
-        let embedded = embedded.map(|EmbeddedWorkload { path, kind }| format!("{path} is the manifest of a {kind}"));
-        let hidden = match (request, embedded) {
-            (Some(request), Some(embedded)) => {
-                Some(format!("{request}, and {embedded}, so that these pods are not shown"))
-            }
-            (Some(request), None) => Some(format!("{request}, so that its pods are not shown")),
-            (None, Some(embedded)) => Some(format!("{embedded}, whose pods are not shown")),
-            (None, None) => None,
-        };
-        if let Some(hidden) = hidden {
+        if let Some(hidden) = hidden_pods(&document.value, group) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hidden}")));
         }
         let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);
         let what = if is_of_kubernetes { "creates no pods" } else { "contains no pod template" };
         Ok(DocumentPreview::Skipped(format!("{name} {what}")))
+    }
+}
+
+/// Returns why an object of an API group seems to have pods that are not shown: requests outside of templates, or a manifest in it.
+fn hidden_pods(object: &Value, group: &str) -> Option<String> {
+    let request = requests::outside_templates(object)
+        .map(|Request { path, resource }| format!("{path} requests {resource} outside a pod template"));
+    let embedded = requests::embedded_workload(object).filter(|_| group == ARGO);
+    let embedded = embedded.map(|EmbeddedWorkload { path, kind }| format!("{path} is the manifest of a {kind}"));
+    match (request, embedded) {
+        (Some(request), Some(embedded)) => Some(format!("{request}, and {embedded}, so that these pods are not shown")),
+        (Some(request), None) => Some(format!("{request}, so that its pods are not shown")),
+        (None, Some(embedded)) => Some(format!("{embedded}, whose pods are not shown")),
+        (None, None) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::keys;
 use crate::pod::Pod;
 
 /// Maximum length of an annotation that is read, in bytes. The webhook writes each rule once.
-const MAX_LENGTH: usize = 4 * 1024;
+pub const MAX_APPLIED: usize = 4 * 1024;
 
 /// A refused rule, as the annotation [`keys::REFUSED`] records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +16,19 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
+/// Returns the annotation [`keys::APPLIED`] of `pod`; `None` if it is too long to be of the webhook.
+pub(crate) fn applied_text(pod: Pod<'_>) -> Option<&str> {
+    bounded(pod, keys::APPLIED)
+}
+
+fn bounded<'a>(pod: Pod<'a>, key: &str) -> Option<&'a str> {
+    pod.annotation(key).filter(|text| text.len() <= MAX_APPLIED)
+}
+
 /// Returns the rules that the annotation [`keys::APPLIED`] of `pod` lists.
 #[must_use]
 pub fn applied_rules(pod: Pod<'_>) -> Vec<RuleId> {
-    let text = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_LENGTH).unwrap_or_default();
+    let text = applied_text(pod).unwrap_or_default();
     let is_entry_of = |entry: &str, rule: RuleId| {
         entry.strip_prefix(rule.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     };
@@ -31,7 +40,7 @@ impl Refusal {
     /// can set the annotation, too.
     #[must_use]
     pub fn read(pod: Pod<'_>) -> Vec<Self> {
-        let text = pod.annotation(keys::REFUSED).filter(|text| text.len() <= MAX_LENGTH).unwrap_or_default();
+        let text = bounded(pod, keys::REFUSED).unwrap_or_default();
         let refusal_of = |rule: RuleId| {
             let code = text.split(',').find_map(|entry| entry.strip_prefix(rule.name())?.strip_prefix('='))?;
             let reason = Reason::ALL.iter().copied().find(|reason| reason.code() == code)?;
@@ -77,7 +86,7 @@ mod tests {
 
     #[test]
     fn long_annotations_are_not_read() {
-        let text = format!("fabric=FabricGuarded,{}", "x".repeat(MAX_LENGTH));
+        let text = format!("fabric=FabricGuarded,{}", "x".repeat(MAX_APPLIED));
         let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": text, "trainmesh.dev/applied": text}}});
         assert!(Refusal::read(Pod::new(&pod)).is_empty() && applied_rules(Pod::new(&pod)).is_empty());
     }

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::iter;
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anstream::ColorChoice;
 use anyhow::{Context as _, anyhow, bail};
@@ -14,7 +15,9 @@ use serde_json::Value;
 use super::directory::{is_log, logs_in};
 use crate::cli::{print_error, print_note, print_warning, stderr};
 use crate::manifest::{InputError, Inputs, has_extension};
-use trainmesh_core::diagnosis::{ClusterSnapshot, LogName, LogReader, MAX_LOG, UnassignedLog};
+use trainmesh_core::diagnosis::{
+    ClusterSnapshot, LogName, LogReader, MAX_LOG, ObjectReader, ObjectRecord, UnassignedLog,
+};
 use trainmesh_core::manifest::encoding::bom_length;
 use trainmesh_core::manifest::{Document, DocumentError};
 
@@ -145,6 +148,16 @@ fn written_at(path: &Path) -> Option<Timestamp> {
     Timestamp::try_from(metadata.modified().ok()?).ok()
 }
 
+/// A document of a dump.
+struct ReadObject {
+    /// The object; `None` if no check reads its kind.
+    record: Option<ObjectRecord>,
+    /// Problem of a field that decides about findings. The others are read.
+    error: Option<DocumentError>,
+    is_manifest: bool,
+    source: Arc<str>,
+}
+
 fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let inputs = Inputs::open(paths, false, io::stdin()).map_err(|error| match error {
         InputError::EmptyDirectory(path) => {
@@ -159,41 +172,22 @@ fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Dump> {
     let mut has_objects = false;
     let stderr = &mut stderr(ColorChoice::Auto);
     let reader = snapshot.reader();
-    let read = |document: Document| {
-        if let Some(error) = namespace_error(&document) {
-            return Err(error);
-        }
-        let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-        let is_manifest = document.value.pointer("/metadata/uid").is_none();
-        let mut object = reader.read(&document.value, default);
-        if let Some(object) = object.as_mut().filter(|_| document.item.is_some()) {
-            object.mark_item();
-        }
-        // The names of events, and of what no check reads, such as a configuration of kubectl, do not matter.
-        let needs_name = object.is_some() && document.value.get("kind").and_then(Value::as_str) != Some("Event");
-        if needs_name && let Some(message) = name_problem(&document.value) {
-            return Err(field_error(&document, message));
-        }
-        let mistyped = object.as_ref().and_then(|_| value_problem(&document.value));
-        let error = mistyped.map(|message| field_error(&document, &message));
-        Ok((object, error, is_manifest, document.source))
-    };
+    let read = |document: Document| read_object(&reader, document);
     inputs.map_dumped_objects(read, |document| {
         match document {
             Ok((Err(error), _)) => {
                 print_error(stderr, format_args!("{error}"));
                 errors.push(error);
             }
-            Ok((Ok((object, error, is_manifest, source)), _)) => {
+            Ok((Ok(ReadObject { record, error, is_manifest, source }), _)) => {
                 has_objects = true;
                 has_manifests |= is_manifest;
-                // The other fields of the object are read.
                 if let Some(error) = error {
                     print_error(stderr, format_args!("{error}"));
                     errors.push(error);
                 }
-                if let Some(object) = object {
-                    snapshot.add_record(object).with_context(|| source.to_string())?;
+                if let Some(record) = record {
+                    snapshot.add_record(record).with_context(|| source.to_string())?;
                 }
             }
             Err(error) if error.skipped.is_some() => {
@@ -231,6 +225,27 @@ fn namespace_error(document: &Document) -> Option<DocumentError> {
     let namespace =
         document.value.pointer("/metadata/namespace").filter(|found| !found.is_null() && !found.is_string())?;
     Some(field_error(document, &format!("metadata.namespace: expected a string, found {namespace}: quote it")))
+}
+
+/// Reads an object. Fails if its namespace or its name is invalid.
+fn read_object(reader: &ObjectReader, document: Document) -> Result<ReadObject, DocumentError> {
+    if let Some(error) = namespace_error(&document) {
+        return Err(error);
+    }
+    let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let mut record = reader.read(&document.value, default);
+    if let Some(record) = record.as_mut().filter(|_| document.item.is_some()) {
+        record.mark_item();
+    }
+    // The names of events, and of what no check reads, such as a configuration of kubectl, do not matter.
+    let needs_name = record.is_some() && document.value.get("kind").and_then(Value::as_str) != Some("Event");
+    if needs_name && let Some(message) = name_problem(&document.value) {
+        return Err(field_error(&document, message));
+    }
+    let mistyped = record.as_ref().and_then(|_| value_problem(&document.value));
+    let error = mistyped.map(|message| field_error(&document, &message));
+    let is_manifest = document.value.pointer("/metadata/uid").is_none();
+    Ok(ReadObject { record, error, is_manifest, source: document.source })
 }
 
 /// Returns what is wrong about the name of an object. Without a name, other versions of the object and its peers are not known.

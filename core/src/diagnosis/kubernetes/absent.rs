@@ -67,12 +67,11 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let conditions = workload.conditions.iter().filter(|condition| condition.is_true() || condition.message.is_some());
     let conditions = conditions.map(|condition| condition_evidence(&name.to_string(), condition));
     let evidence = manager.into_iter().chain(refusals).chain(group).chain(conditions).chain(event).chain([created]);
-    let mut diagnosis = Diagnosis::new(DiagnosisCode::PodsNotCreated, name.clone(), recovery, &message);
-    diagnosis.finding.severity = severity;
-    if let Some(fix) = fix {
-        diagnosis = diagnosis.with_fix(fix);
-    }
-    found.push(diagnosis.with_evidence(evidence.collect::<Vec<_>>()));
+    let diagnosis = Diagnosis::new(DiagnosisCode::PodsNotCreated, name.clone(), recovery, &message)
+        .with_severity(severity)
+        .with_fix(fix)
+        .with_evidence(evidence.collect::<Vec<_>>());
+    found.push(diagnosis);
 }
 
 fn condition_evidence(workload: &str, condition: &ConditionRecord) -> Evidence {

@@ -52,7 +52,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     };
     let diagnosis = Diagnosis::new(DiagnosisCode::AcceleratorUnhealthy, job.workload_name(), recovery, &message)
         .with_evidence(evidence.into_iter().map(|(_, evidence)| evidence));
-    found.push(if is_marked { diagnosis.with_fix(MARKED_FIX) } else { diagnosis });
+    found.push(diagnosis.with_fix(is_marked.then_some(MARKED_FIX)));
 }
 
 fn problems(node: &NodeRecord) -> Vec<Evidence> {

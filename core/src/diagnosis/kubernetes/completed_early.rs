@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, termination_evidence};
 use crate::diagnosis::job::{Job, LAUNCHER, MPI_JOB, is_older, pod_names};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
@@ -66,7 +66,7 @@ fn completed_early(job: &Job<'_>, name: Option<&str>, completed: &[&PodRecord]) 
     let message = format!("{} completed, and {run}: {}", pod_names(completed), pod_names(&peers));
     let ends = completed.iter().filter_map(|pod| {
         let (container, end) = completion(pod)?;
-        Some(Evidence::new(pod.title(), container.termination_field(), &end.summary(), end.finished))
+        Some(termination_evidence(pod, container, end))
     });
     let running = format!("{} of {}", peers.len(), ranks.len());
     let running = Evidence::new(job.workload_name().to_string(), "ranks that run", &running, None);

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::ended::has_failed;
-use crate::diagnosis::context::{Context, event_evidence};
+use crate::diagnosis::context::{Context, event_evidence, termination_evidence};
 use crate::diagnosis::job::{Job, pod_names, verb};
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord, TerminationRecord};
-use crate::diagnosis::snapshot::event::EventRecord;
+use crate::diagnosis::snapshot::event::{EventRecord, UNHEALTHY};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::finding::Severity;
@@ -18,13 +18,9 @@ use crate::pod::RestartPolicy;
 const MIN_RESTARTS: u64 = 3;
 /// Reason of the kubelet for a container between restarts.
 const CRASH_LOOP: &str = "CrashLoopBackOff";
-/// Reason of the kubelet for a container that exceeded its memory limit.
-const OUT_OF_MEMORY: &str = "OOMKilled";
 
 /// Reason and part of the message of the event of the kubelet about a container that it restarts because of a probe.
 const KILLED_BY_PROBE: (&str, &str) = ("Killing", " probe, will be restarted");
-/// Reason of the events of the kubelet about probes that fail.
-const UNHEALTHY: &str = "Unhealthy";
 const PROBE_FIX: &str = "\
     the kubelet terminates the container because its probe fails: correct the probe, or raise its timeoutSeconds and \
     failureThreshold; the log of the last run shows if the container hangs: kubectl logs --previous";
@@ -56,26 +52,8 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         Evidence::new(pod.title(), container.termination_field(), &value, last.and_then(|last| last.finished))
     });
     let since = containers().filter_map(|(_, container)| container.last_termination()?.finished).min();
-    let (reason, text) = KILLED_BY_PROBE;
-    // Another container of the pod may have a probe, too.
-    let is_of_loop = |event: &EventRecord, pod: &PodRecord| {
-        let is_named = |name: &str| pod.containers.iter().any(|one| *one.name == *name && is_between_restarts(one));
-        event.container.as_deref().is_none_or(is_named)
-    };
-    let killed_by_probe = |pod: &PodRecord| {
-        let event = context.newest_pod_event(pod, &[reason]).filter(|event| event.message.contains(text))?;
-        is_of_loop(event, pod).then(|| event_evidence(event))
-    };
-    let failed_probe = |pod: &PodRecord| {
-        let event = context.newest_pod_event(pod, &[UNHEALTHY]).filter(|event| is_of_loop(event, pod))?;
-        Some(event_evidence(event))
-    };
-    let probes: Vec<Evidence> = pods
-        .iter()
-        .filter_map(|pod| Some((killed_by_probe(pod)?, failed_probe(pod))))
-        .flat_map(|(killing, probe)| probe.into_iter().chain([killing]))
-        .collect();
-    let are_killed_by_probe = pods.iter().all(|pod| killed_by_probe(pod).is_some());
+    let probes: Vec<Vec<Evidence>> = pods.iter().map(|pod| failed_probes(pod, context)).collect();
+    let are_killed_by_probe = probes.iter().all(|events| !events.is_empty());
     let names: BTreeSet<&str> =
         containers().filter(|(_, container)| !container.is_main).map(|(_, container)| &*container.name).collect();
     let has_main = containers().any(|(_, container)| container.is_main);
@@ -92,7 +70,7 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
     let message = format!("{subject} {repetition}{}", job.waiting_peers(&pods));
     let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
         .with_evidence(evidence)
-        .with_evidence(probes)
+        .with_evidence(probes.into_iter().flatten())
         .with_waste(job.waste(&pods, since, context.now));
     if restarts < MIN_RESTARTS {
         diagnosis.finding.severity = Severity::Warning;
@@ -103,6 +81,20 @@ pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mu
         diagnosis = diagnosis.with_fix(OTHER_FIX);
     }
     found.push(diagnosis);
+}
+
+/// Returns the events about a failed probe because of which the kubelet restarts a container of the loop; none if there is another cause.
+fn failed_probes(pod: &PodRecord, context: &Context<'_>) -> Vec<Evidence> {
+    // Another container of the pod may have a probe, too.
+    let is_of_loop = |event: &&EventRecord| {
+        let is_named = |name: &str| pod.containers.iter().any(|one| *one.name == *name && is_between_restarts(one));
+        event.container.as_deref().is_none_or(is_named)
+    };
+    let newest = |reason| context.newest_pod_event(pod, &[reason]);
+    let (reason, text) = KILLED_BY_PROBE;
+    let killing = newest(reason).filter(|event| event.message.contains(text)).filter(is_of_loop);
+    let failed = killing.and_then(|_| newest(UNHEALTHY).filter(is_of_loop));
+    failed.into_iter().chain(killing).map(event_evidence).collect()
 }
 
 /// Reports main containers that ran out of memory: those that are not restarted, and those that were.
@@ -164,7 +156,7 @@ impl<'a> Killed<'a> {
 
     fn evidence(&self) -> Evidence {
         let Self { pod, container, termination } = self;
-        Evidence::new(pod.title(), container.termination_field(), &termination.summary(), termination.finished)
+        termination_evidence(pod, container, termination)
     }
 }
 
@@ -183,5 +175,5 @@ fn is_between_restarts(container: &ContainerRecord) -> bool {
 }
 
 fn ran_out_of_memory(container: &ContainerRecord) -> bool {
-    container.last_termination().is_some_and(|termination| &*termination.reason == OUT_OF_MEMORY)
+    container.last_termination().is_some_and(TerminationRecord::is_out_of_memory)
 }

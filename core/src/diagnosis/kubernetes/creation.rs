@@ -75,7 +75,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let waits = job.is_collective_if_complete() && !job.runs_with_fewer();
     let waste = if waits { job.waste(&active, since, context.now) } else { None };
     let diagnosis = diagnosis.with_evidence([event_evidence(event)]).with_waste(waste);
-    found.push(if let Some(fix) = cause.fix() { diagnosis.with_fix(fix) } else { diagnosis });
+    found.push(diagnosis.with_fix(cause.fix()));
 }
 
 /// Reason for which the apiserver rejects a pod.

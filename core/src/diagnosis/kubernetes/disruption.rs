@@ -44,7 +44,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             condition.is_some_and(|condition| condition.reason.as_deref() == Some(BY_KUBELET))
         };
         let has_shut_down = disrupted.iter().all(is_shutdown);
-        found.push(if has_shut_down { diagnosis.with_fix(SHUTDOWN_FIX) } else { diagnosis });
+        found.push(diagnosis.with_fix(has_shut_down.then_some(SHUTDOWN_FIX)));
     }
     let rejected = job.not_replaced(is_rejected);
     if !rejected.is_empty() {
@@ -60,7 +60,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         let message = format!("{} {were} {action} by the kubelet of {node}{peers}", pod_names(&rejected));
         let diagnosis =
             report(DiagnosisCode::RejectedByNode, job, context, &rejected, &message).with_evidence(evidence);
-        found.push(if are_evicted { diagnosis.with_fix(EVICTED_FIX) } else { diagnosis });
+        found.push(diagnosis.with_fix(are_evicted.then_some(EVICTED_FIX)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, termination_evidence};
 use crate::diagnosis::job::{Job, SERVICES, is_older};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
@@ -15,8 +15,10 @@ use crate::lifecycle::PodPhase;
 const REPORT: SignedDuration = SignedDuration::from_mins(15);
 /// Kind whose pods are those of several runs.
 const CRON_JOB: &str = "CronJob";
+/// Condition of a Job that terminates its pods and then fails.
+pub(super) const FAILURE_TARGET: &str = "FailureTarget";
 /// Conditions of a Job that has failed; the first one is older, because the pods terminate in between.
-const FAILED: [&str; 2] = ["FailureTarget", "Failed"];
+const FAILED: [&str; 2] = [FAILURE_TARGET, "Failed"];
 
 /// Fix for a job of which no pod shows a failure, so that there is no log to read.
 const CONDITION_FIX: &str =
@@ -95,7 +97,7 @@ fn failed(job: &Job<'_>, condition: &ConditionRecord) -> Diagnosis {
     }
     let message = format!("the job has failed{}", first(&failures));
     let diagnosis = report(job, Recovery::JobEnded, &message, &failures, Some(evidence));
-    if failures.is_empty() { diagnosis.with_fix(CONDITION_FIX) } else { diagnosis }
+    diagnosis.with_fix(failures.is_empty().then_some(CONDITION_FIX))
 }
 
 /// Returns true if a job failed because of its deadline, and not because of a pod.
@@ -165,6 +167,6 @@ fn first(failures: &[Failure<'_>]) -> String {
 impl Failure<'_> {
     fn evidence(&self) -> Evidence {
         let Self { pod, container, termination } = self;
-        Evidence::new(pod.title(), container.termination_field(), &termination.summary(), termination.finished)
+        termination_evidence(pod, container, termination)
     }
 }

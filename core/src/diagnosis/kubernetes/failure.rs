@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, termination_evidence};
 use crate::diagnosis::job::{Job, is_of_cluster, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::condition::ConditionRecord;
@@ -12,16 +12,14 @@ use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::Completion;
 
 use super::disruption::SHUTDOWN_FIX;
+use super::ended::FAILURE_TARGET;
 
 /// Time within which an owner replaces a pod.
 const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
-/// Conditions and reasons of pods that failed for a cause with a finding of its own.
+/// Condition of pods that failed for a cause with a finding of its own.
 const DISRUPTION: &str = "DisruptionTarget";
-const OUT_OF_MEMORY: &str = "OOMKilled";
 /// Kind that creates Jobs for its roles.
 const JOB_SET: &str = "JobSet";
-/// Condition of a Job that terminates its pods and then fails.
-const FAILURE_TARGET: &str = "FailureTarget";
 
 /// Fix for pods that were terminated from outside, for example because they exceeded a limit of storage: their logs do not show why.
 const TERMINATED_FIX: &str = "\
@@ -75,7 +73,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let evidence = failed.iter().filter_map(|pod| Some((pod, failure(pod)?))).flat_map(|(pod, (container, last))| {
         let reason = pod.status_summary();
         let reason = reason.map(|reason| Evidence::new(pod.title(), "status.reason", &reason, last.finished));
-        let end = Evidence::new(pod.title(), container.termination_field(), &last.summary(), last.finished);
+        let end = termination_evidence(pod, container, last);
         reason.into_iter().chain([end])
     });
     let since = failed.iter().filter_map(|pod| failure(pod)?.1.finished).min();
@@ -123,5 +121,5 @@ fn failure(pod: &PodRecord) -> Option<(&ContainerRecord, &TerminationRecord)> {
         return None;
     }
     let terminations = pod.main().filter_map(|container| Some((container, container.last_termination()?)));
-    terminations.into_iter().find(|(_, last)| last.exit_code != 0 && &*last.reason != OUT_OF_MEMORY)
+    terminations.into_iter().find(|(_, last)| last.exit_code != 0 && !last.is_out_of_memory())
 }

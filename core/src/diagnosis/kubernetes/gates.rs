@@ -44,11 +44,10 @@ pub(super) fn report(job: &Job<'_>, context: &Context<'_>, gated: &[&PodRecord])
         return diagnosis.with_evidence(evidence).with_waste(waste);
     };
     let state = queue::state(Some(queued), queued.queue.as_deref());
-    let mut diagnosis =
-        Diagnosis::new(code, job.workload_name(), state.recovery, &format!("{message}: {}", state.message));
-    diagnosis.finding.severity = state.severity;
-    if let Some(fix) = state.fix {
-        diagnosis = diagnosis.with_fix(fix);
-    }
-    diagnosis.with_evidence(queue::evidence(queued)).with_evidence(evidence).with_waste(waste)
+    Diagnosis::new(code, job.workload_name(), state.recovery, &format!("{message}: {}", state.message))
+        .with_severity(state.severity)
+        .with_fix(state.fix)
+        .with_evidence(queue::evidence(queued))
+        .with_evidence(evidence)
+        .with_waste(waste)
 }

@@ -31,14 +31,16 @@ const MAX_NAMES: usize = 8;
 /// Reports roles with fewer pods than their workload requests.
 pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let Some(workload) = job.workload.filter(|workload| is_active(workload)) else { return };
+    let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
+    if !is_settled || !context.snapshot.is_complete(ObjectKind::Pod, job.namespace) {
+        return;
+    }
     if job.is_ray() {
         found.extend(missing_head(job, context, workload));
         return;
     }
     let runs = job.active().any(|pod| pod.is_rank() && pod.is_running());
-    let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
-    let is_complete = context.snapshot.is_complete(ObjectKind::Pod, job.namespace);
-    if creation(job).is_none() || !runs || !is_settled || !is_complete || job.runs_with_fewer() || job.is_queue() {
+    if creation(job).is_none() || !runs || job.runs_with_fewer() || job.is_queue() {
         return;
     }
     let is_explained =
@@ -77,13 +79,12 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
 
 /// Reports a Ray cluster without its head, which schedules the tasks of all other pods.
 fn missing_head(job: &Job<'_>, context: &Context<'_>, workload: &WorkloadRecord) -> Option<Diagnosis> {
-    let is_settled = job.pods.iter().all(|pod| is_older(pod.created, CREATION, context.now));
     let has_head = job.pods.iter().any(|pod| pod.role() == Some(HEAD));
     // The pod that submits a job is owned by another object.
     let is_worker = |pod: &&PodRecord| pod.owner.as_ref().is_some_and(|owner| &*owner.kind == RAY_CLUSTER);
     let workers = job.active().filter(|pod| pod.is_scheduled() && pod.deleted.is_none());
     let workers: Vec<&PodRecord> = workers.filter(is_worker).collect();
-    if has_head || workers.is_empty() || !is_settled || !context.snapshot.is_complete(ObjectKind::Pod, job.namespace) {
+    if has_head || workers.is_empty() {
         return None;
     }
     let wait = match workers.len() {

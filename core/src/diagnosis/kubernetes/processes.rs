@@ -57,5 +57,5 @@ fn is_explained(event: &EventRecord, node: &str, context: &Context<'_>) -> bool 
     let near = |finished: Timestamp| finished.duration_since(at).abs() <= SAME_KILL;
     let pods = context.pods_of_node(node).iter();
     let mut terminations = pods.flat_map(|pod| &pod.containers).filter_map(ContainerRecord::last_termination);
-    terminations.any(|termination| &*termination.reason == "OOMKilled" && termination.finished.is_some_and(near))
+    terminations.any(|termination| termination.is_out_of_memory() && termination.finished.is_some_and(near))
 }

@@ -185,26 +185,22 @@ fn state_without_workload(job: &Job<'_>, context: &Context<'_>, name: &str) -> Q
 fn suspended(job: &Job<'_>, context: &Context<'_>, field: &str, queued: Option<&QueueRecord>) -> Diagnosis {
     let name = job.workload.and_then(|workload| workload.queue.as_deref());
     let is_aborted = field == VOLCANO_PHASE;
+    let by_user = |message: &str, fix| {
+        let (recovery, message) = (Recovery::SuspendedByUser, message.to_owned());
+        QueueState { recovery, message, severity: Severity::Warning, fix: Some(fix) }
+    };
     let QueueState { recovery, message, severity, fix } = match (queued, name) {
-        (None, _) if is_aborted => {
-            let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended: it was aborted".to_owned());
-            QueueState { recovery, message, severity: Severity::Warning, fix: Some(ABORTED_FIX) }
-        }
-        (None, None) => {
-            let (recovery, message) = (Recovery::SuspendedByUser, "the job is suspended".to_owned());
-            QueueState { recovery, message, severity: Severity::Warning, fix: Some(SUSPENDED_FIX) }
-        }
+        (None, _) if is_aborted => by_user("the job is suspended: it was aborted", ABORTED_FIX),
+        (None, None) => by_user("the job is suspended", SUSPENDED_FIX),
         (None, Some(name)) => state_without_workload(job, context, name),
         (Some(_), _) => state(queued, name),
     };
     let workload = job.workload_name();
     let field = Evidence::new(workload.to_string(), field, if is_aborted { ABORTED } else { "true" }, None);
-    let mut diagnosis = Diagnosis::new(DiagnosisCode::JobSuspended, workload, recovery, &message);
-    diagnosis.finding.severity = severity;
-    if let Some(fix) = fix {
-        diagnosis = diagnosis.with_fix(fix);
-    }
-    diagnosis.with_evidence(queued.into_iter().flat_map(evidence).chain([field]))
+    Diagnosis::new(DiagnosisCode::JobSuspended, workload, recovery, &message)
+        .with_severity(severity)
+        .with_fix(fix)
+        .with_evidence(queued.into_iter().flat_map(evidence).chain([field]))
 }
 
 /// Reports quota that is reserved although the job has no pods.

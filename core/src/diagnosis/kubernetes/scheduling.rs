@@ -213,7 +213,7 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
     let diagnosis = Diagnosis::new(code, workload, recovery, &message)
         .with_evidence(minimum.into_iter().chain(refusal).chain(evidence).chain(events))
         .with_waste(job.waste(unscheduled, since, context.now));
-    Some(if let Some(fix) = fix { diagnosis.with_fix(fix) } else { diagnosis })
+    Some(diagnosis.with_fix(fix))
 }
 
 /// Returns the minimum of a `PodGroup` of pods of a job, if fewer than all that name it may start.
@@ -358,7 +358,7 @@ fn not_attempted(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> O
         let cause = Cause::new(&refusals.iter().map(|refusal| &*refusal.value).collect::<Vec<_>>());
         let diagnosis = Diagnosis::new(code, job.workload_name(), cause.recovery(), &message);
         let diagnosis = diagnosis.with_evidence(refusals).with_waste(job.waste(pods, None, context.now));
-        return Some(if let Some(fix) = cause.fix() { diagnosis.with_fix(fix) } else { diagnosis });
+        return Some(diagnosis.with_fix(cause.fix()));
     }
     if let Some(queued) = queued(job, context, pods, &names) {
         return Some(queued);

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::active;
-use crate::diagnosis::context::Context;
+use crate::diagnosis::context::{Context, termination_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
@@ -81,9 +81,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     });
     let failed = failed.unwrap_or_default();
     let message = format!("sidecars of {} run after the main containers have finished{failed}", pod_names(&outlived));
-    let end = failure.map(|(pod, container, ended)| {
-        Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished)
-    });
+    let end = failure.map(|(pod, container, ended)| termination_evidence(pod, container, ended));
     let diagnosis = Diagnosis::new(DiagnosisCode::SidecarOutlivesMain, job.workload_name(), recovery, &message)
         .with_evidence(sidecars.by_ref().take(1))
         .with_evidence(end)

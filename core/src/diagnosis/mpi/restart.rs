@@ -44,11 +44,11 @@ pub(super) fn check(job: &Job<'_>, roles: &Roles<'_>, context: &Context<'_>) -> 
     let field = container.status_field("state.running.startedAt");
     let launcher = Evidence::new(launcher.title(), field, "not restarted", Some(started));
     let code = DiagnosisCode::WorkerRestarted;
-    let mut diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::WorkerRanksLost, &message)
+    let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::WorkerRanksLost, &message)
         .with_evidence(ends.chain([launcher]))
         .with_waste(job.waste(&pods, Some(first), context.now))
+        .with_severity(Severity::Warning)
         .with_fix(FIX);
-    diagnosis.finding.severity = Severity::Warning;
     Some(diagnosis)
 }
 

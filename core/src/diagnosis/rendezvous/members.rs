@@ -54,7 +54,6 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
             }
             (None, None) => continue,
         };
-        let pods: Vec<_> = job.active().collect();
         let of_setting = |name: &'static str| {
             members.iter().filter_map(move |member| Some(setting_evidence(member, name, member.setting(name)?)))
         };
@@ -62,8 +61,8 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
         let evidence = of_setting(rank).chain(of_setting(size));
         let code = DiagnosisCode::RanksCollide;
         let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::RanksFixed, &message);
-        let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, None, context.now));
-        found.push(if job.is_plain() { diagnosis.with_fix(JOB_FIX) } else { diagnosis });
+        let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste_of_all(context.now));
+        found.push(diagnosis.with_fix(job.is_plain().then_some(JOB_FIX)));
         // The other setting of the same pods is a consequence.
         return;
     }
@@ -87,8 +86,7 @@ fn missing_nodes(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> Opt
     let evidence = [setting_evidence(member, NODES, member.setting(NODES)?), size];
     let code = DiagnosisCode::NodesExceedPods;
     let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::SettingsFixed, &message);
-    let active: Vec<_> = job.active().collect();
-    Some(diagnosis.with_evidence(evidence).with_waste(job.waste(&active, None, context.now)))
+    Some(diagnosis.with_evidence(evidence).with_waste(job.waste_of_all(context.now)))
 }
 
 /// Returns minimum and maximum of the nodes of a member; `None` if its command computes them, or a condition selects them.

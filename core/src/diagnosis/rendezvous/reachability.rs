@@ -4,8 +4,8 @@ use jiff::SignedDuration;
 
 use super::address::{Mismatch, Resolution, ServicePods, resolve};
 use super::group::{Endpoint, Group, GroupMember};
-use super::settings::{setting_evidence, setting_name};
-use crate::diagnosis::context::Context;
+use super::settings::setting_evidence;
+use crate::diagnosis::context::{Context, termination_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names, verb};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, StateRecord};
@@ -77,11 +77,11 @@ struct Path<'a, 'b> {
 
 impl Path<'_, '_> {
     fn missing(&self, service: &str) -> Diagnosis {
-        let message = format!("{service}, which {} names, does not exist", self.field_name());
+        let message = format!("{service}, which {} names, does not exist", self.endpoint.name());
         let is_plain = self.job.is_plain();
         let recovery = if is_plain { Recovery::ServiceNotCreated } else { Recovery::ServiceMissing };
-        let diagnosis = self.report(DiagnosisCode::MasterUnresolvable, recovery, &message, [self.setting()]);
-        if is_plain { diagnosis.with_fix(JOB_FIX) } else { diagnosis }
+        let diagnosis = self.report(DiagnosisCode::MasterUnresolvable, recovery, &message, [self.endpoint.evidence()]);
+        diagnosis.with_fix(is_plain.then_some(JOB_FIX))
     }
 
     fn loopback(&self) -> Diagnosis {
@@ -93,7 +93,7 @@ impl Path<'_, '_> {
         let affected: Vec<&GroupMember<'_>> = self.group.members.iter().filter(is_affected).collect();
         let names = pod_names(&affected.iter().map(|member| member.pod).collect::<Vec<_>>());
         let themselves = verb(affected.len(), "itself", "themselves");
-        let message = format!("{} leads {names} to {themselves} instead of the master", self.field_name());
+        let message = format!("{} leads {names} to {themselves} instead of the master", self.endpoint.name());
         let evidence: Vec<Evidence> = affected.iter().map(|member| setting_evidence(member, field, host)).collect();
         let code = DiagnosisCode::MasterUnresolvable;
         self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(self.address_fix())
@@ -105,8 +105,8 @@ impl Path<'_, '_> {
 
     fn wrong_address(&self, address: &str) -> Option<Diagnosis> {
         let actual = self.master.pod.ip.as_deref().filter(|actual| *actual != address)?;
-        let message = format!("{} is not the address of the master", self.field_name());
-        let evidence = [self.setting(), Evidence::new(self.master.pod.title(), "status.podIP", actual, None)];
+        let message = format!("{} is not the address of the master", self.endpoint.name());
+        let evidence = [self.endpoint.evidence(), Evidence::new(self.master.pod.title(), "status.podIP", actual, None)];
         let diagnosis = self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence);
         Some(diagnosis.with_fix(self.address_fix()))
     }
@@ -131,16 +131,16 @@ impl Path<'_, '_> {
             Mismatch::Labels => {
                 let selector = Evidence::new(title, "spec.selector", &service.selector_text(), None);
                 let labels = of_master("metadata.labels", Some("do not match the selector"));
-                self.report(code, Recovery::ServiceFixed, &message, [selector, labels, self.setting()])
+                self.report(code, Recovery::ServiceFixed, &message, [selector, labels, self.endpoint.evidence()])
             }
             Mismatch::Hostname => {
-                let evidence = [of_master("spec.hostname", master.hostname.as_deref()), self.setting()];
+                let evidence = [of_master("spec.hostname", master.hostname.as_deref()), self.endpoint.evidence()];
                 self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(HOSTNAME_FIX)
             }
             Mismatch::Subdomain => {
                 let name = &service.name;
                 let message = format!("{title} has no record for {}: its subdomain is not {name}", master.short_name());
-                let evidence = [of_master("spec.subdomain", master.subdomain.as_deref()), self.setting()];
+                let evidence = [of_master("spec.subdomain", master.subdomain.as_deref()), self.endpoint.evidence()];
                 self.report(code, Recovery::SettingsFixed, &message, evidence).with_fix(SUBDOMAIN_FIX)
             }
         }
@@ -161,7 +161,8 @@ impl Path<'_, '_> {
         });
         let message = format!("{} does not forward port {port} to port {listens} of the master", service.title());
         let ports = Evidence::new(service.title(), "spec.ports", &ports.collect::<Vec<_>>().join(", "), None);
-        Some(self.report(DiagnosisCode::ServicePortClosed, Recovery::ServiceFixed, &message, [ports, self.setting()]))
+        let evidence = [ports, self.endpoint.evidence()];
+        Some(self.report(DiagnosisCode::ServicePortClosed, Recovery::ServiceFixed, &message, evidence))
     }
 
     fn master_port(&self) -> Option<u64> {
@@ -195,9 +196,7 @@ impl Path<'_, '_> {
             (StateRecord::Waiting { reason, .. }, _) => {
                 Evidence::new(pod.title(), container.status_field("state.waiting"), reason, condition.since)
             }
-            (StateRecord::Terminated(_), Some(ended)) => {
-                Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished)
-            }
+            (StateRecord::Terminated(_), Some(ended)) => termination_evidence(pod, container, ended),
             _ => Evidence::new(pod.title(), container.status_field("ready"), "false", container.running_since()),
         });
         let evidence = Evidence::new(pod.title(), "status.conditions[Ready]", &condition.summary(), condition.since);
@@ -234,15 +233,6 @@ impl Path<'_, '_> {
         Some(self.report(code, Recovery::LookupRetried, &message, evidence.collect::<Vec<_>>()))
     }
 
-    /// Returns the name of the setting with the address for people.
-    fn field_name(&self) -> String {
-        setting_name(&self.endpoint.member(), self.endpoint.field)
-    }
-
-    fn setting(&self) -> Evidence {
-        setting_evidence(&self.endpoint.member(), self.endpoint.field, self.endpoint.host)
-    }
-
     fn report(
         &self,
         code: DiagnosisCode,
@@ -250,9 +240,8 @@ impl Path<'_, '_> {
         message: &str,
         evidence: impl IntoIterator<Item = Evidence>,
     ) -> Diagnosis {
-        let pods: Vec<&PodRecord> = self.job.active().collect();
         Diagnosis::new(code, self.job.workload_name(), recovery, message)
             .with_evidence(evidence)
-            .with_waste(self.job.waste(&pods, None, self.context.now))
+            .with_waste(self.job.waste_of_all(self.context.now))
     }
 }

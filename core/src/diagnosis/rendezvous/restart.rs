@@ -10,7 +10,7 @@ use crate::diagnosis::context::{Context, event_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::container::ContainerRecord;
-use crate::diagnosis::snapshot::event::EventRecord;
+use crate::diagnosis::snapshot::event::{EventRecord, UNHEALTHY};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::workload::WorkloadRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -27,15 +27,11 @@ const GRACE: SignedDuration = SignedDuration::from_mins(1);
 const CONNECTION: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(10), SignedDuration::from_mins(30));
 /// Number of restarts from which another one is likely.
 const REPEATED: u64 = 3;
-/// Reason of the events of the kubelet about probes that fail.
-const UNHEALTHY: &str = "Unhealthy";
 
 /// Starts of the messages about probes because of which the kubelet restarts a container.
 const KILLING: [&str; 2] = ["Liveness probe", "Startup probe"];
 /// Exit codes of processes that the kubelet terminates: by SIGKILL and by SIGTERM.
 const KILLED: [i64; 2] = [137, 143];
-/// Reason of the kubelet for a container that exceeded its memory limit.
-const OUT_OF_MEMORY: &str = "OOMKilled";
 /// Time from the last failure of a probe to the end of the container: four times the default grace period.
 const TERMINATION: SignedDuration = SignedDuration::from_mins(2);
 const PROBE_FIX: &str = "\
@@ -99,7 +95,7 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     let evidence = restarted.into_iter().map(|restarted| restarted.evidence);
     let evidence = evidence.chain(unwatched.take(1)).chain(probe).chain(starts);
     let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now));
-    found.push(if is_probed { diagnosis.with_fix(PROBE_FIX) } else { diagnosis });
+    found.push(diagnosis.with_fix(is_probed.then_some(PROBE_FIX)));
 }
 
 impl<'a> History<'a> {
@@ -184,7 +180,7 @@ fn restart<'a>(
 fn failed_probe<'a>(member: GroupMember<'a>, context: &'a Context<'_>) -> Option<(bool, &'a EventRecord)> {
     let GroupMember { pod, container } = member;
     let ended = container.last.as_ref().filter(|_| container.restarts > 0)?;
-    let is_killed = KILLED.contains(&ended.exit_code) && *ended.reason != *OUT_OF_MEMORY;
+    let is_killed = KILLED.contains(&ended.exit_code) && !ended.is_out_of_memory();
     let is_own = |event: &&EventRecord| {
         let is_of_container = event.container.as_deref() == Some(&*container.name);
         *event.reason == *UNHEALTHY && is_of_container && event.last.is_some() && event.last >= pod.created

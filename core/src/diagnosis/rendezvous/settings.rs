@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::address::{Resolution, resolve};
-use super::group::{Group, GroupMember};
+use super::group::{Endpoint, Group, GroupMember};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -26,6 +26,18 @@ const JOB_FIX: &str = "\
     pods are of different versions of it";
 /// Age of a pod from which its peers have been created too.
 const CREATION: SignedDuration = SignedDuration::from_mins(1);
+
+impl Endpoint<'_> {
+    /// Returns the name of the setting for people.
+    pub(super) fn name(&self) -> String {
+        setting_name(&self.member(), self.field)
+    }
+
+    /// Returns evidence from the setting.
+    pub(super) fn evidence(&self) -> Evidence {
+        setting_evidence(&self.member(), self.field, self.host)
+    }
+}
 
 /// Returns the settings with different values.
 pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> Option<Diagnosis> {
@@ -55,20 +67,18 @@ pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>)
         return None;
     }
     let message = format!("the members of the process group have different values of {}", names.join(", "));
-    let pods: Vec<_> = job.active().collect();
     let code = DiagnosisCode::SettingsDiffer;
     let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::SettingsFixed, &message);
     let service = group.endpoint().and_then(|endpoint| match resolve(endpoint.host, endpoint.pod, context) {
         Resolution::Pods(pods) => Some(pods.service),
         _ => None,
     });
-    let ports = service.filter(|_| names.iter().any(|name| name.ends_with("PORT"))).map(|service| {
-        let ports = service.ports.iter().map(|port| port.port.to_string()).collect::<Vec<_>>().join(", ");
-        Evidence::new(service.title(), "spec.ports", &ports, None)
-    });
-    let waste = job.waste(&pods, None, context.now);
-    let diagnosis = diagnosis.with_evidence(evidence.into_iter().chain(ports)).with_waste(waste);
-    Some(if job.is_plain() { diagnosis.with_fix(JOB_FIX) } else { diagnosis })
+    let ports = service
+        .filter(|_| names.iter().any(|name| name.ends_with("PORT")))
+        .map(|service| Evidence::new(service.title(), "spec.ports", &service.ports_text(), None));
+    let diagnosis =
+        diagnosis.with_evidence(evidence.into_iter().chain(ports)).with_waste(job.waste_of_all(context.now));
+    Some(diagnosis.with_fix(job.is_plain().then_some(JOB_FIX)))
 }
 
 /// Returns true if a host, or a host with a port, is the pod itself.

@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::address::{Resolution, ServicePods, resolve};
 use super::group::{Endpoint, Group, GroupMember, SCHEME_SEPARATOR};
 use super::reachability::has_met;
-use super::settings::{setting_evidence, setting_name};
-use crate::diagnosis::context::Context;
+use super::settings::setting_evidence;
+use crate::diagnosis::context::{Context, termination_evidence};
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
 use crate::diagnosis::snapshot::ObjectKind;
@@ -68,10 +68,10 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
 pub(super) fn check_url(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     let endpoint = group.endpoint().filter(|endpoint| endpoint.host.contains(SCHEME_SEPARATOR));
     let Some(endpoint) = endpoint.filter(|_| !has_met(job, group, context)) else { return };
-    let message = format!("{} is a URL, and torchrun needs HOST:PORT", field_name(&endpoint));
-    let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
+    let message = format!("{} is a URL, and torchrun needs HOST:PORT", endpoint.name());
+    let waste = job.waste_of_all(context.now);
     let diagnosis = Diagnosis::new(DiagnosisCode::StoreLost, job.workload_name(), Recovery::SettingsFixed, &message);
-    found.push(diagnosis.with_evidence([setting(&endpoint)]).with_waste(waste).with_fix(URL_FIX));
+    found.push(diagnosis.with_evidence([endpoint.evidence()]).with_waste(waste).with_fix(URL_FIX));
 }
 
 /// Reports an etcd that has no running pod, or does not serve the API of torchrun.
@@ -80,8 +80,8 @@ pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     let pods = match resolve(endpoint.host, endpoint.pod, context) {
         Resolution::Pods(pods) => pods,
         Resolution::Missing(service) => {
-            let message = format!("{service}, which {} names, does not exist", field_name(&endpoint));
-            let evidence = [setting(&endpoint)];
+            let message = format!("{service}, which {} names, does not exist", endpoint.name());
+            let evidence = [endpoint.evidence()];
             let report = Report { job, group, context };
             let diagnosis = report.etcd(DiagnosisCode::StoreLost, None, &message).with_evidence(evidence);
             found.push(diagnosis.with_fix(SERVICE_FIX));
@@ -102,9 +102,9 @@ pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
         let image =
             Evidence::new(pod.title(), format!("image of container {}", container.name), &container.image, None);
         let code = DiagnosisCode::EtcdWithoutV2;
-        let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
+        let waste = job.waste_of_all(context.now);
         let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::EtcdReplaced, &message);
-        found.push(diagnosis.with_evidence([image, setting(&endpoint)]).with_waste(waste));
+        found.push(diagnosis.with_evidence([image, endpoint.evidence()]).with_waste(waste));
     } else if context.snapshot.is_complete(ObjectKind::Pod, &service.namespace)
         && !selected.iter().any(|pod| is_up(pod))
     {
@@ -124,16 +124,15 @@ fn closed_port(
     if service.ports.iter().any(|entry| entry.port == port) {
         return None;
     }
-    let ports = service.ports.iter().map(|entry| entry.port.to_string()).collect::<Vec<_>>().join(", ");
-    let message = format!("{} does not forward port {port}, which {} names", service.title(), field_name(endpoint));
-    let ports = Evidence::new(service.title(), "spec.ports", &ports, None);
+    let message = format!("{} does not forward port {port}, which {} names", service.title(), endpoint.name());
+    let ports = Evidence::new(service.title(), "spec.ports", &service.ports_text(), None);
     let address = format!("{}:{port}", endpoint.host);
     let setting = setting_evidence(&endpoint.member(), endpoint.field, &address);
     let code = DiagnosisCode::ServicePortClosed;
     Some(
         Diagnosis::new(code, job.workload_name(), Recovery::ServiceFixed, &message)
             .with_evidence([ports, setting])
-            .with_waste(job.waste(&job.active().collect::<Vec<_>>(), None, context.now))
+            .with_waste(job.waste_of_all(context.now))
             .with_fix(PORT_FIX),
     )
 }
@@ -152,11 +151,11 @@ impl Report<'_, '_> {
         let message = format!("no pod of {}, the store of the rendezvous, is ready", service.title());
         let selector = Evidence::new(service.title(), "spec.selector", &service.selector_text(), None);
         let states = selected.iter().flat_map(|pod| state(pod));
-        let evidence: Vec<Evidence> = states.chain([selector, setting(endpoint)]).collect();
+        let evidence: Vec<Evidence> = states.chain([selector, endpoint.evidence()]).collect();
         let is_own = |pod: &&PodRecord| *pod.namespace == *self.job.namespace;
         let has_log = selected.first().is_some_and(|pod| is_own(pod) && last_end(pod).is_some());
         let diagnosis = self.etcd(DiagnosisCode::StoreLost, lost, &message).with_evidence(evidence);
-        if has_log { diagnosis.with_fix(ETCD_FIX) } else { diagnosis }
+        diagnosis.with_fix(has_log.then_some(ETCD_FIX))
     }
 
     /// Creates the finding about an etcd that is down since `lost`; `None` if it has never existed.
@@ -217,15 +216,6 @@ fn container_started(member: &GroupMember<'_>) -> Option<Timestamp> {
     member.container.running_since()
 }
 
-fn setting(endpoint: &Endpoint<'_>) -> Evidence {
-    setting_evidence(&endpoint.member(), endpoint.field, endpoint.host)
-}
-
-/// Returns the name of the setting with the endpoint for people.
-fn field_name(endpoint: &Endpoint<'_>) -> String {
-    setting_name(&endpoint.member(), endpoint.field)
-}
-
 /// Returns the most recent termination of a container that should run.
 fn last_end(pod: &PodRecord) -> Option<(&ContainerRecord, &TerminationRecord)> {
     let containers = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
@@ -244,7 +234,7 @@ fn state(pod: &PodRecord) -> Vec<Evidence> {
         }
         _ => None,
     };
-    let end = Evidence::new(pod.title(), container.termination_field(), &ended.summary(), ended.finished);
+    let end = termination_evidence(pod, container, ended);
     waits.into_iter().chain([end]).collect()
 }
 

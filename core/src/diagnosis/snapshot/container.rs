@@ -12,6 +12,8 @@ const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 const WAITING_FOR_MASTER: [&str; 2] = ["init-pytorch", "wait-for-master"];
 /// Maximum length of the name of an image in bytes.
 const MAX_IMAGE: usize = 256;
+/// Reason of the kubelet for a container that exceeded its memory limit.
+const OUT_OF_MEMORY: &str = "OOMKilled";
 /// Maximum number of words of a command that are searched.
 const MAX_WORDS: usize = 512;
 /// Programs that start the ranks of an MPI job.
@@ -191,6 +193,11 @@ impl TerminationRecord {
             started: time(terminated, "/startedAt"),
             finished: time(terminated, "/finishedAt"),
         })
+    }
+
+    /// Returns true if the container exceeded its memory limit.
+    pub(in crate::diagnosis) fn is_out_of_memory(&self) -> bool {
+        *self.reason == *OUT_OF_MEMORY
     }
 
     /// Returns exit code and reason for people.

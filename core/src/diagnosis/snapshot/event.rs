@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::read::{name, text, time, truncate};
+use super::read::{MAX_NAME, name, text, time, truncate};
 use super::reference::Reference;
 
 /// Fields with the time of an event, the most precise first.
@@ -15,8 +15,8 @@ const TIMES: [&str; 5] = [
     "/metadata/creationTimestamp",
 ];
 
-/// Maximum length of the name of a container in bytes: more than that of a DNS label.
-const MAX_CONTAINER: usize = 253;
+/// Reason of the events of the kubelet about probes that fail.
+pub(in crate::diagnosis) const UNHEALTHY: &str = "Unhealthy";
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -52,5 +52,5 @@ impl EventRecord {
 /// Returns the container in `spec.containers{NAME}`.
 fn container(path: &str) -> Option<Box<str>> {
     let (_, name) = path.strip_suffix('}')?.split_once('{')?;
-    Some(truncate(name, MAX_CONTAINER))
+    Some(truncate(name, MAX_NAME))
 }

@@ -4,13 +4,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::condition::{ConditionRecord, conditions, conditions_at};
-use super::read::{name, time, truncate};
+use super::read::{MAX_NAME, name, time, truncate};
 use super::reference::{Reference, owners};
 use crate::gang::{GangMode, applied_gang, key};
 use crate::pod::Pod;
-
-/// Maximum length of the name of a `PodGroup` in bytes.
-const MAX_NAME: usize = 253;
 
 /// API group of a scheduler's `PodGroups`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -31,7 +31,6 @@ impl Labels {
 
     /// Returns true if the pod has all labels of a selector.
     pub(in crate::diagnosis) fn matches(&self, selector: &[(Box<str>, Box<str>)]) -> bool {
-        let has = |key: &str, value: &str| self.0.lines().any(|line| line.split_once('=') == Some((key, value)));
-        selector.iter().all(|(key, value)| has(key, value))
+        selector.iter().all(|(key, value)| self.value(key) == Some(value))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::read::truncate;
+use super::read::{MAX_NAME, truncate};
 use crate::diagnosis::DiagnosisCode;
 
 /// Name of NCCL's network over TCP.
@@ -14,8 +14,6 @@ const TCP_PROVIDERS: [&str; 3] = ["tcp", "tcp;ofi_rxm", "sockets"];
 /// Number of minutes with lines after an error from which these are the steps of a program that continues: its other processes, and
 /// torchrun, log for less until they terminate.
 const MIN_MINUTES: u64 = 5;
-/// Maximum length of a name in bytes.
-pub(in crate::diagnosis) const MAX_NAME: usize = 253;
 
 /// Container whose log it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

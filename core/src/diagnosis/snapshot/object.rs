@@ -13,7 +13,7 @@ use super::namespace::NamespaceRecord;
 use super::node::NodeRecord;
 use super::peer_authentication::PeerAuthenticationRecord;
 use super::pod::{POD, PodRecord};
-use super::read::{name, truncate};
+use super::read::{MAX_NAME, name, truncate};
 use super::repeats::ObjectKey;
 use super::service::ServiceRecord;
 use super::workload::{QueueRecord, WorkloadRecord};
@@ -84,7 +84,7 @@ impl ObjectReader {
         };
         // The namespaces of cluster-scoped objects do not distinguish them.
         let scope = if matches!(content, Content::Node(_) | Content::Namespace(_)) { "" } else { namespace };
-        let own_namespace = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
+        let own_namespace = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, MAX_NAME));
         let key = ObjectKey::read(object, group, kind, scope);
         Some(ObjectRecord { key, namespace: own_namespace, content, is_item: false })
     }

@@ -9,7 +9,7 @@ use super::container::{ContainerRecord, StateRecord};
 use super::gang_key::{DeclaredGang, GangKey};
 use super::labels::Labels;
 use super::mesh::MeshRecord;
-use super::read::{items, name, text, time, truncate};
+use super::read::{MAX_NAME, items, name, text, time, truncate};
 use super::reference::{ObjectKey, Reference, WorkloadName, controller};
 use super::transport::TransportRecord;
 use super::usage::UsageRecord;
@@ -254,7 +254,7 @@ impl PodRecord {
 impl IdentityRecord {
     fn new(identity: PodIdentity<'_>) -> Self {
         let PodIdentity { kind, workload, role, index, training } = identity;
-        let bounded = |text: &str| truncate(text, 253);
+        let bounded = |text: &str| truncate(text, MAX_NAME);
         Self {
             kind: kind.kind,
             qualifier: workload::kind_qualifier(kind.group, kind.kind),

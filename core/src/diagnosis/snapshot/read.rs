@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Maximum length of a message in bytes. The scheduler's message for a cluster with many taints fits.
 pub(in crate::diagnosis) const MAX_TEXT: usize = 512;
 /// Maximum length of a name in bytes: that of a DNS subdomain in Kubernetes.
-const MAX_NAME: usize = 253;
+pub(in crate::diagnosis) const MAX_NAME: usize = 253;
 
 /// Returns the text at `pointer`, truncated to [`MAX_TEXT`] bytes; `None` if it is empty or no text.
 pub(super) fn text(object: &Value, pointer: &str) -> Option<Box<str>> {

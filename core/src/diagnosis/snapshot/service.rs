@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::read::{items, name, text};
+use super::read::{MAX_NAME, items, name, text, truncate};
 
 /// Maximum number of ports and of selector labels of a Service.
 const MAX_ENTRIES: usize = 64;
@@ -35,9 +35,9 @@ impl ServiceRecord {
     /// Reads a Service. `namespace` is that of objects without one.
     pub(super) fn read(raw: &Value, namespace: &str) -> Self {
         let selector = raw.pointer("/spec/selector").and_then(Value::as_object).into_iter().flatten();
-        let selector = selector.take(MAX_ENTRIES).filter_map(|(key, value)| {
-            Some((super::read::truncate(key, 316), super::read::truncate(value.as_str()?, 253)))
-        });
+        let selector = selector
+            .take(MAX_ENTRIES)
+            .filter_map(|(key, value)| Some((truncate(key, 316), truncate(value.as_str()?, MAX_NAME))));
         Self {
             namespace: name(raw, "/metadata/namespace").unwrap_or_else(|| namespace.into()),
             name: name(raw, "/metadata/name").unwrap_or_default(),
@@ -52,6 +52,11 @@ impl ServiceRecord {
     /// Returns kind, namespace and name.
     pub(in crate::diagnosis) fn title(&self) -> String {
         format!("Service {}/{}", self.namespace, self.name)
+    }
+
+    /// Returns the ports for people.
+    pub(in crate::diagnosis) fn ports_text(&self) -> String {
+        self.ports.iter().map(|entry| entry.port.to_string()).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the selector as kubectl prints it.

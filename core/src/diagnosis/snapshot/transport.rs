@@ -2,17 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::read::{as_name, truncate};
+use super::read::{MAX_NAME, as_name, truncate};
 use crate::config::{EXAMPLES_FOR_MACHINES, builtin_profiles};
 use crate::fabric::is_rdma_resource;
 use crate::keys;
-use crate::mutate::{Refusal, RuleId};
 use crate::pod::{Container, Pod};
+use crate::rule::{Refusal, RuleId, applied_text};
 
-/// Maximum length of the annotation with the applied rules in bytes.
-const MAX_APPLIED: usize = 4 * 1024;
-/// Maximum length of the name of a container and of the value of a variable in bytes.
-const MAX_NAME: usize = 253;
 /// Start of the variables of the plugins for TCPX and TCPXO, which nothing else reads.
 const OF_TCPX: [&str; 2] = ["NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_"];
 /// Start of the variables that NCCL reads only if it uses RDMA.
@@ -68,7 +64,7 @@ impl TransportRecord {
         let requested = adapter
             .or_else(|| profile(pod, || main().any(sets_network)))
             .or_else(|| refused_request(pod, refused?))
-            .or_else(|| of_tcpx().map(|name| (VARIABLES, truncate(name, 253))));
+            .or_else(|| of_tcpx().map(|name| (VARIABLES, truncate(name, MAX_NAME))));
         Self {
             address: address.and_then(as_name),
             uses_host_network: pod.host_network(),
@@ -87,20 +83,20 @@ impl TransportRecord {
 fn adapter(container: Container<'_>) -> Option<(&'static str, Box<str>)> {
     let limits = container.raw().pointer("/resources/limits").and_then(Value::as_object);
     let name = limits.map(Map::keys).into_iter().flatten().find(|name| is_rdma_resource(name))?;
-    Some(("spec.containers[].resources.limits", truncate(name, 253)))
+    Some(("spec.containers[].resources.limits", truncate(name, MAX_NAME)))
 }
 
 /// Returns the RDMA profile that the webhook applied. The transport of a profile of the configuration is not known here: it has RDMA
 /// if it has the name of an example with RDMA, or if the pod `sets_network`, as with a copy of a profile under another name.
 fn profile(pod: Pod<'_>, sets_network: impl Fn() -> bool) -> Option<(&'static str, Box<str>)> {
-    let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED)?;
+    let applied = applied_text(pod)?;
     let name = applied.split(',').find_map(|rule| rule.strip_prefix("fabric="))?;
     let is_example = || EXAMPLES_FOR_MACHINES.iter().any(|(example, _)| *example == name);
     let is_rdma = match builtin_profiles().find(name) {
         Some(entry) => entry.profile.is_rdma(),
         None => is_example() || sets_network(),
     };
-    is_rdma.then(|| ("metadata.annotations[trainmesh.dev/applied]", truncate(applied, 253)))
+    is_rdma.then(|| ("metadata.annotations[trainmesh.dev/applied]", truncate(applied, MAX_NAME)))
 }
 
 /// Returns true if a variable of `container` selects another network than TCP, or configures one.

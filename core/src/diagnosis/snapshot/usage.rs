@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-use super::read::{items, truncate};
+use super::read::{MAX_NAME, items, truncate};
 use crate::keys;
 use crate::pod::Pod;
+use crate::rule::applied_text;
 
 /// Maximum number of volumes that are searched.
 const MAX_VOLUMES: usize = 128;
-/// Maximum length of the annotation with the applied rules in bytes.
-const MAX_APPLIED: usize = 4 * 1024;
 
 /// The use of a pod.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +50,10 @@ impl Management {
 
 impl UsageRecord {
     pub(super) fn read(raw: &Value, pod: Pod<'_>) -> Self {
-        let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED);
-        let fabric = applied.and_then(|text| text.split(',').find_map(|rule| rule.strip_prefix("fabric=")));
+        let fabric = applied_text(pod).and_then(|text| text.split(',').find_map(|rule| rule.strip_prefix("fabric=")));
         Self {
             management: Management::read(pod),
-            fabric: fabric.map(|name| truncate(name, 253)),
+            fabric: fabric.map(|name| truncate(name, MAX_NAME)),
             claims_devices: items(raw, "/spec/resourceClaims", 1).next().is_some(),
             has_volume_claim: items(raw, "/spec/volumes", MAX_VOLUMES)
                 .any(|volume| volume.get("persistentVolumeClaim").is_some_and(Value::is_object)),

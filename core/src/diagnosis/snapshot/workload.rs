@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::condition::{ConditionRecord, conditions};
-use super::read::{items, name, text, time, truncate};
+use super::read::{MAX_NAME, items, name, text, time, truncate};
 use super::reference::{ObjectKey, Reference, controller};
 use crate::workload::{self, Manifest, RolePod, Runtimes};
 
@@ -165,7 +165,7 @@ impl WorkloadRecord {
         let pods = roles.iter().try_fold(0_u64, |sum, role| sum.checked_add(role.replicas?));
         let is_true = |pointer: &str| raw.pointer(pointer).and_then(Value::as_bool) == Some(true);
         Some(Self {
-            kind: truncate(known.kind, 253),
+            kind: truncate(known.kind, MAX_NAME),
             name: name(raw, "/metadata/name").unwrap_or_default(),
             created: time(raw, "/metadata/creationTimestamp"),
             owner: controller(raw),
@@ -191,7 +191,7 @@ impl WorkloadRecord {
             } else {
                 SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field)
             },
-            queue: workload::kueue_queue(raw).map(|queue| truncate(queue, 253)),
+            queue: workload::kueue_queue(raw).map(|queue| truncate(queue, MAX_NAME)),
             conditions: conditions(raw),
             managed_by: MANAGERS
                 .iter()
@@ -234,7 +234,7 @@ fn has_had_pods(raw: &Value) -> bool {
 
 /// Returns the names of roles, in lower case, with their numbers of pods.
 fn role_sizes(roles: &[RolePod]) -> Option<Vec<(Box<str>, u64)>> {
-    let size = |role: &RolePod| Some((truncate(&role.name.to_lowercase(), 253), role.replicas?));
+    let size = |role: &RolePod| Some((truncate(&role.name.to_lowercase(), MAX_NAME), role.replicas?));
     roles.iter().take(MAX_ROLES).map(size).collect()
 }
 
@@ -244,7 +244,7 @@ fn exit_code_roles(raw: &Value) -> Vec<Box<str>> {
     let roles = spec.filter(|(key, _)| key.ends_with("ReplicaSpecs")).filter_map(|(_, roles)| roles.as_object());
     let has_policy = |role: &Value| role.get("restartPolicy").and_then(Value::as_str) == Some("ExitCode");
     let roles = roles.flatten().take(MAX_ROLES).filter(|(_, role)| has_policy(role));
-    roles.map(|(name, _)| truncate(&name.to_lowercase(), 253)).collect()
+    roles.map(|(name, _)| truncate(&name.to_lowercase(), MAX_NAME)).collect()
 }
 
 impl WorkloadRecord {

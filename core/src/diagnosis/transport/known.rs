@@ -52,7 +52,7 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
         let diagnosis = logs.diagnosis(*code, recovery, &message).with_evidence(evidence);
         let lacks_interface =
             *code == DiagnosisCode::WrongGid && !affected.iter().any(|(rank, _)| rank.pod.transport.sets_gid_index);
-        found.push(if lacks_interface { diagnosis.with_fix(INTERFACE_FIX) } else { diagnosis });
+        found.push(diagnosis.with_fix(lacks_interface.then_some(INTERFACE_FIX)));
     }
     check_accelerators(logs, found);
 }
@@ -113,12 +113,9 @@ pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let contains = |part: &str| affected.iter().any(|pod| pod.log.errors.iter().any(|quote| quote.text.contains(part)));
     let fix = FIXES.iter().find(|(part, _)| contains(part)).map(|(_, fix)| *fix);
     let code = DiagnosisCode::UnexplainedError;
-    let mut diagnosis = logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence);
+    let mut diagnosis = logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence).with_fix(fix);
     if !affected.iter().any(PodLog::is_fatal) {
         diagnosis.finding.severity = Severity::Info;
-    }
-    if let Some(fix) = fix {
-        diagnosis = diagnosis.with_fix(fix);
     }
     found.push(diagnosis);
 }

@@ -72,33 +72,33 @@ const KNOWN: [(&[&str], DiagnosisCode); 22] = [
     (&["Duplicate GPU detected"], DiagnosisCode::AcceleratorShared),
 ];
 
-/// Errors of PyTorch outside NCCL's log and of mpirun, and whether they are fatal.
-const EXCEPTIONS: [(&str, bool); 21] = [
-    ("ProcessGroupNCCL's watchdog got stuck for ", true),
-    ("detected no heartbeat of its watchdog", true),
-    ("Heartbeat monitor timed out!", true),
-    ("due to ProcessGroupNCCL watchdog hang", true),
-    ("DistBackendError: ", true),
-    ("DistNetworkError: ", true),
-    ("DistStoreError: ", true),
-    ("RendezvousConnectionError: ", true),
-    ("RendezvousTimeoutError", true),
-    ("RuntimeError: NCCL Error ", true),
+/// Errors of PyTorch outside NCCL's log and of mpirun after which the process terminates.
+const FATAL: [&str; 20] = [
+    "ProcessGroupNCCL's watchdog got stuck for ",
+    "detected no heartbeat of its watchdog",
+    "Heartbeat monitor timed out!",
+    "due to ProcessGroupNCCL watchdog hang",
+    "DistBackendError: ",
+    "DistNetworkError: ",
+    "DistStoreError: ",
+    "RendezvousConnectionError: ",
+    "RendezvousTimeoutError",
+    "RuntimeError: NCCL Error ",
     // PyTorch explains the code that NCCL returned, and quotes NCCL's last warning in a line after it.
-    ("ncclSystemError: ", true),
-    ("ncclRemoteError: ", true),
-    ("ncclInternalError: ", true),
-    ("ncclUnhandledCudaError: ", true),
-    ("Detected mismatch between collectives on ranks", true),
+    "ncclSystemError: ",
+    "ncclRemoteError: ",
+    "ncclInternalError: ",
+    "ncclUnhandledCudaError: ",
+    "Detected mismatch between collectives on ranks",
     // Without the name of an exception, an agent of torchrun has found another one on its node, and continues.
-    ("Error: The server socket has failed to listen on any local network address", true),
-    ("torch.OutOfMemoryError: ", true),
-    ("torch.cuda.OutOfMemoryError: ", true),
-    ("CUDA error: ", true),
-    ("unable to reliably start one or more daemons", true),
-    // A script may wait in a loop until the name resolves.
-    ("ssh: Could not resolve hostname ", false),
+    "Error: The server socket has failed to listen on any local network address",
+    "torch.OutOfMemoryError: ",
+    "torch.cuda.OutOfMemoryError: ",
+    "CUDA error: ",
+    "unable to reliably start one or more daemons",
 ];
+/// Error of ssh that is not fatal: a script may wait in a loop until the name resolves.
+const UNRESOLVED: &str = "ssh: Could not resolve hostname ";
 
 /// Parts of PyTorch's messages about a store or rendezvous that a member does not reach.
 const STORE_LOST: [&str; 6] = [
@@ -255,7 +255,8 @@ fn is_fatal(line: LogLine<'_>) -> Option<bool> {
     match line.level {
         Some(Level::Info) => None,
         Some(Level::Warn) => Some(false),
-        None => EXCEPTIONS.iter().find(|(name, _)| line.text.contains(name)).map(|(_, is_fatal)| *is_fatal),
+        None if FATAL.iter().any(|error| line.text.contains(error)) => Some(true),
+        None => line.text.contains(UNRESOLVED).then_some(false),
     }
 }
 

@@ -55,7 +55,7 @@ fn check_tcp(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagno
     });
     let finding = logs.diagnosis(DiagnosisCode::RankOnTcp, Recovery::NetworkStays, &message).with_evidence(evidence);
     let is_disabled = affected.iter().all(|rank| rank.pod.transport.disabled.is_some());
-    found.push(if is_disabled { finding.with_fix(DISABLED_FIX) } else { finding });
+    found.push(finding.with_fix(is_disabled.then_some(DISABLED_FIX)));
 }
 
 /// Reports ranks that have no network in common.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::line::LogLine;
 use super::message::{CollectiveTimeout, Message, is_store_lost};
-use crate::diagnosis::snapshot::log::{Cadence, ContainerLog, LogName, MAX_NAME, NetworkRecord, Quote, TimeoutRecord};
-use crate::diagnosis::snapshot::read::{MAX_TEXT, truncate};
+use crate::diagnosis::snapshot::log::{Cadence, ContainerLog, LogName, NetworkRecord, Quote, TimeoutRecord};
+use crate::diagnosis::snapshot::read::{MAX_NAME, MAX_TEXT, truncate};
 use crate::names::join_names;
 
 /// Maximum number of distinct networks and versions of a container: each process of a node uses one or two.

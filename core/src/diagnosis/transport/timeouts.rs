@@ -68,7 +68,7 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let is_gloo = waited.iter().all(|(_, timeout)| timeout.operation.is_empty());
     let recovery = if is_gloo { Recovery::OperationFailed } else { Recovery::CollectiveAborted };
     let diagnosis = logs.diagnosis(DiagnosisCode::CollectiveTimeout, recovery, &message).with_evidence(evidence);
-    found.push(if is_gloo { diagnosis.with_fix(GLOO_FIX) } else { diagnosis });
+    found.push(diagnosis.with_fix(is_gloo.then_some(GLOO_FIX)));
 }
 
 /// Reports the ranks that did not reach a barrier of Gloo. Returns false if no log names any.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
-use super::{RolePods, WorkloadManifest};
+use super::{RolePods, WorkloadManifest, number_of_pods};
 use crate::finding::Severity;
 use crate::gang::GangMode;
 use crate::gang::key::{KOORDINATOR_MIN, KOORDINATOR_NAME, YUNIKORN_TASK_GROUP, YUNIKORN_TASK_GROUPS};
@@ -92,7 +92,7 @@ pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut Find
     if let Some((field, minimum)) = own.filter(|(_, minimum)| *minimum > pods && is_first) {
         // The gangs of trainmesh have at most the pods of the job.
         let gang = if field == MIN_AVAILABLE { " in a gang that the operator creates" } else { "" };
-        let pods = number_of(pods);
+        let pods = number_of_pods(pods);
         let message = format!("minAvailable is {minimum}, but the job has {pods}: none starts{gang}");
         findings.push_at(Severity::Error, workload.field(field), message);
         return;
@@ -108,11 +108,6 @@ pub(crate) fn minimum_above_pods(context: &CheckContext<'_>, findings: &mut Find
     }
 }
 
-/// Returns the number of `pods` for a message.
-fn number_of(pods: u64) -> String {
-    if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") }
-}
-
 /// Reports a task of a Volcano Job that requires more pods than it has.
 fn minimum_above_task(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findings: &mut FindingSink<'_>) {
     // Roles are the tasks in the order of the manifest, of which some have no name.
@@ -122,7 +117,7 @@ fn minimum_above_task(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, find
     if let (Some(minimum), Some(pods)) = (minimum.filter(|_| workload.kind() == VOLCANO_JOB), role.replicas)
         && minimum > pods
     {
-        let pods = number_of(pods);
+        let pods = number_of_pods(pods);
         let message = format!("minAvailable of task {} is {minimum}, but it has {pods}: none starts", role.name);
         findings.push_at(Severity::Error, workload.field(&field), message);
     }
@@ -155,7 +150,7 @@ fn declared_minimum(workload: &WorkloadManifest<'_>, role: &RolePods<'_>, findin
             let group = groups.iter().find(|group| json::text(group, "name") == Some(name));
             let minimum = group.and_then(|group| group.get("minMember")?.as_u64());
             if let Some(minimum) = minimum.filter(|minimum| *minimum > pods) {
-                let pods = number_of(pods);
+                let pods = number_of_pods(pods);
                 let message = format!(
                     "task group {name} of YuniKorn has {minimum} members, but the job has {pods}: the pods wait for \
                      resources that none of them uses"

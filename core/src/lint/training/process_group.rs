@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::service::{ENDPOINT, ETCD, check_service, host};
-use super::{Agent, RolePods, WorkloadManifest, is_launcher, words};
+use super::{Agent, RolePods, WorkloadManifest, is_launcher, number_of_pods, words};
 use crate::finding::Severity;
 use crate::json;
 use crate::lint::context::CheckContext;
@@ -154,7 +154,7 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
             let has_groups = WorkloadManifest::pods(workload.roles.iter()).is_some_and(|pods| pods >= min);
             let spans_groups = has_groups && min.checked_rem(size) == Some(0);
             if min > size && !spans_groups {
-                let pods = if size == 1 { "1 pod".to_owned() } else { format!("{size} pods") };
+                let pods = number_of_pods(size);
                 let message =
                     format!("container {name}: {setting}={text}, but each group has {pods}: the ranks never meet");
                 findings.push(agent.field(NODES), message);
@@ -175,7 +175,7 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
                 findings.push_with_fix(severity, field, message, FIX_POLICY);
             }
         };
-        let pods = if *largest == 1 { "1 pod".to_owned() } else { format!("{largest} pods") };
+        let pods = number_of_pods(*largest);
         if min > *largest {
             let count = if workload.ranks().all(RolePods::may_run_torchrun) {
                 format!("the job has {pods}")
