@@ -1,4 +1,8 @@
-//! Names of the resources that are huge pages: the size of a page follows their start.
+//! Resources that are huge pages: the size of a page follows the start of their names.
+
+use serde_json::Value;
+
+use crate::quantity::whole_units;
 
 /// Start of the names.
 pub(crate) const PREFIX: &str = "hugepages-";
@@ -15,11 +19,40 @@ pub(crate) fn has_valid_size(resource: &str) -> bool {
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Returns the size of a page of `resource` if `amount` is not a whole number of pages: the apiserver rejects such a pod. `None` for
+/// other resources, and for what is no quantity.
+pub(crate) fn indivisible_page<'a>(resource: &'a str, amount: &Value) -> Option<&'a str> {
+    let size = resource.strip_prefix(PREFIX).filter(|_| has_valid_size(resource))?;
+    let page = whole_units(&Value::from(size))?;
+    let is_divisible = whole_units(amount)?.checked_rem(page) == Some(0);
+    (!is_divisible).then_some(size)
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
+
+    #[rstest]
+    #[case::pages("hugepages-2Mi", json!("5120Mi"), None)]
+    #[case::none("hugepages-2Mi", json!(0), None)]
+    #[case::decimal_bytes("hugepages-2Mi", json!(4_194_304), None)]
+    #[case::half_a_page("hugepages-2Mi", json!("5121Mi"), Some("2Mi"))]
+    #[case::no_unit("hugepages-2Mi", json!("5120"), Some("2Mi"))]
+    #[case::decimal_unit("hugepages-1Gi", json!("4G"), Some("1Gi"))]
+    #[case::pages_without_size("hugepages-0Mi", json!("4Mi"), Some("0Mi"))]
+    #[case::no_quantity("hugepages-2Mi", json!("many"), None)]
+    #[case::invalid_size("hugepages-2M", json!(1), None)]
+    #[case::other_resource("memory", json!(1), None)]
+    fn the_apiserver_accepts_whole_pages(
+        #[case] resource: &str,
+        #[case] amount: Value,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(indivisible_page(resource, &amount), expected);
+    }
 
     #[rstest]
     #[case("hugepages-2Mi", true, true)]

@@ -126,7 +126,7 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     0, "is valid", ""
 )]
 #[case::misspelled_network(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nfailClosed: {ncclNet: Libfabrc}}]}}\n"], 2, "", "ncclNet=Libfabrc is no known network (Libfabric is)")]
-#[case::plugin_excluded(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: NCCL_NET_PLUGIN, value: none}]}]}}\n"], 2, "", "0.yaml:2: config.fabric.profiles[0].env: NCCL_NET_PLUGIN=none excludes the plugin")]
+#[case::plugin_excluded(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: NCCL_NET_PLUGIN, value: none}]}]}}\n"], 2, "", "0.yaml:2: config.fabric.profiles[0].env[0].value: NCCL_NET_PLUGIN=none excludes the plugin")]
 #[case::another_provider(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: FI_PROVIDER, value: tcp}]}]}}\n"], 2, "", "FI_PROVIDER=tcp selects another provider of libfabric")]
 #[case::another_network(&["config: {fabric: {profiles: [{name: mine, transport: efa,\nenv: [{name: NCCL_NET, value: Socket}]}]}}\n"], 2, "", "NCCL_NET=Socket selects another transport")]
 #[case::network_of_the_transport(&["config: {fabric: {profiles: [{name: mine, transport: efa, failClosed: {ncclNet: Libfabric}}]}}\n"], 0, "is valid", "")]

@@ -219,6 +219,10 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, resources: {requests: {memory: 100m}}}"), 1,
     &["FP049 W container train: memory in requests is \"100m\": that is a fraction of a byte"], ""
 )]
+#[case::part_of_a_huge_page(
+    "lint -f -", &job("").replace("image: i}", "image: i, resources: {limits: {memory: 1Gi, hugepages-2Mi: 5121Mi}}}"), 1,
+    &["FP049 E container train: the apiserver rejects the pod: hugepages-2Mi in limits is \"5121Mi\": expected a multiple of 2Mi"], ""
+)]
 #[case::value_of_a_component(
     "lint -f - --fail-on W", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Index, TEMPLATE}}"), 1, &[],
     "spec.components[0].template.spec.completionMode: the apiserver rejects completionMode=Index: did you mean Indexed?"

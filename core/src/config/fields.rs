@@ -99,12 +99,6 @@ impl Fields<'_> {
         self.node.get(name)?.value.as_str()
     }
 
-    /// Returns the strings in field `name` of the items of `list`, whether or not the items are valid; `None` for an item without.
-    pub(crate) fn texts(&self, list: &str, name: &str) -> Vec<Option<&str>> {
-        let items = self.node.get(list).and_then(|node| node.value.as_array()).into_iter().flatten();
-        items.map(|item| item.get(name)?.as_str()).collect()
-    }
-
     /// Returns true if field `name` is absent, but another field is a misspelling of it.
     pub(crate) fn is_misspelled(&self, name: &str) -> bool {
         !self.has(name) && self.node.entries().any(|(key, _)| key != name && nearest(key, &[name]).is_some())
@@ -114,6 +108,13 @@ impl Fields<'_> {
     pub(crate) fn report_problem(&mut self, name: &str, message: String) {
         let node = self.node.get(name).unwrap_or(self.node);
         self.report(node.line, name, message);
+    }
+
+    /// Records a problem with field `name` of item `index` of `list`, at its line, or at that of the item if the field is absent.
+    pub(crate) fn report_item(&mut self, list: &str, index: usize, name: &str, message: String) {
+        let item = self.at(list).and_then(|node| node.item(index)).unwrap_or(self.node);
+        let line = item.get(name).unwrap_or(item).line;
+        self.report(line, &format!("{list}[{index}].{name}"), message);
     }
 
     /// Returns the value at `name`; `None` for an error, which is recorded.
@@ -135,6 +136,17 @@ impl Fields<'_> {
 }
 
 impl<'a> Fields<'a> {
+    /// Returns the strings in field `name` of the items of `list`, whether or not the items are valid; `None` for an item without.
+    pub(crate) fn texts(&self, list: &str, name: &str) -> Vec<Option<&'a str>> {
+        let items = self.at(list).and_then(|node| node.value.as_array()).into_iter().flatten();
+        items.map(|item| item.get(name)?.as_str()).collect()
+    }
+
+    /// Returns the value at `path`: names of fields, separated by dots.
+    fn at(&self, path: &str) -> Option<Node<'a>> {
+        path.split('.').try_fold(self.node, |node, name| node.get(name))
+    }
+
     /// Returns field `name` and marks it as known. Null counts as absent, as in the component configurations of
     /// Kubernetes, whose decoder leaves the default in place.
     fn take(&mut self, name: &str) -> Option<Node<'a>> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::fields::Fields;
 use super::section::section;
 use super::sidecars::SidecarEntry;
 use super::{ConfigDuration, ContainerName, LabelSelector};
@@ -40,5 +41,19 @@ section! {
         /// Sidecar containers to terminate, in addition to those of the built-in catalog. An entry with the name of a
         /// built-in one replaces it.
         pub helpers: Vec<SidecarEntry>,
+    }
+    check: Self::check
+}
+
+impl Termination {
+    /// Reports entries for the proxy, which has its own methods.
+    fn check(&self, fields: &mut Fields<'_>) {
+        let proxy = self.proxy_container.as_str();
+        for (index, name) in fields.texts("helpers", "name").into_iter().enumerate() {
+            if name == Some(proxy) {
+                let message = format!("{proxy} is the proxy, which needs no entry: expected another container");
+                fields.report_item("helpers", index, "name", message);
+            }
+        }
     }
 }

@@ -93,7 +93,7 @@ fn check_profile(body: &str, expected: &[&str]) {
 )]
 #[case::set_twice(
     "env: [{name: UCX_TLS, value: tcp}, {name: UCX_TLS, value: sm}]\n",
-    &["line 7: env: duplicate entry for UCX_TLS: expected unique names, or conditions on different machines"]
+    &["line 7: env[1].name: duplicate entry for UCX_TLS: expected unique names, or conditions on different machines"]
 )]
 #[case::too_many_sockets(
     "env: [{name: NCCL_SOCKET_NTHREADS, value: \"16\"}, {name: NCCL_NSOCKS_PERTHREAD, value: \"8\"}]\n",
@@ -106,7 +106,55 @@ fn check_profile(body: &str, expected: &[&str]) {
 )]
 #[case::duplicate_resource(
     "resources: [{name: rdma/ib}, {name: rdma/ib, count: 2}]\n",
-    &["line 7: resources: duplicate entry for rdma/ib: expected unique names"]
+    &["line 7: resources[1].name: duplicate entry for rdma/ib: expected unique names"]
+)]
+#[case::lines_of_items(
+    "env:\n- {name: NCCL_IB_TC, value: 5}\n- name: NCCL_DEBUG\n  value: INFO\n- value: WARN\n  name: NCCL_DEBUG\n- name: NCCL_NET\n  value: Socket\n",
+    &[
+        "line 8: env[0].value: expected one line of at most 1023 bytes, in quotes if it is a number, found a number",
+        "line 12: env[2].name: duplicate entry for NCCL_DEBUG: expected unique names, or conditions on different machines",
+        "line 14: env[3].value: NCCL_NET=Socket selects another transport; the transport is ib",
+    ]
+)]
+#[case::lines_of_mounts(
+    "volumes:\n  shm: {}\n  hostPaths:\n  - {hostPath: /a, mountPath: /x}\n  - hostPath: /b\n    mountPath: /dev/shm/\n  configMaps:\n  - name: c\n    mountPath: /x\n",
+    &[
+        "line 12: volumes.hostPaths[1].mountPath: duplicate mount path /dev/shm/: expected unique paths",
+        "line 15: volumes.configMaps[0].mountPath: duplicate mount path /x: expected unique paths",
+    ]
+)]
+#[case::mounts_of_a_sidecar(
+    "sidecars: [{ref: d, image: i, hostPaths: [{hostPath: /a, mountPath: /x}, {hostPath: /b, mountPath: /x}]}]\n",
+    &["line 7: sidecars[0].hostPaths[1].mountPath: duplicate mount path /x: expected unique paths"]
+)]
+#[case::proxy_as_sidecar(
+    "sidecars: [{ref: istio-proxy, image: i}]\n",
+    &["line 7: sidecars[0].ref: istio-proxy is a container of Istio: expected another name"]
+)]
+#[case::resource_of_a_quota(
+    "resources: [{name: requests.foo.com/x}]\n",
+    &[r#"line 7: resources[0].name: expected a resource such as rdma/ib or hugepages-2Mi, found "requests.foo.com/x""#]
+)]
+#[case::part_of_a_huge_page(
+    "resources: [{name: hugepages-2Mi, quantity: 5121Mi}]\n",
+    &["line 7: resources[0].quantity: expected a multiple of 2Mi, because the apiserver rejects others, found 5121Mi"]
+)]
+#[case::huge_pages("resources: [{name: hugepages-2Mi, quantity: 5120Mi}]\n", &[])]
+#[case::interface_twice(
+    "networks: {gke: {interfaces: [{interfaceName: eth1, network: a}, {interfaceName: eth1, network: b}]}}\n",
+    &["line 7: networks.gke.interfaces[1].interfaceName: duplicate entry for eth1: expected unique names"]
+)]
+#[case::unknown_default_interface(
+    "networks: {gke: {defaultInterface: eth9, interfaces: [{interfaceName: eth1, network: a}]}}\n",
+    &["line 7: networks.gke.defaultInterface: eth9 is not in interfaces: expected the interface of the default route"]
+)]
+#[case::default_interface_of_the_pod(
+    "networks: {gke: {defaultInterface: eth0, interfaces: [{interfaceName: eth1, network: a}]}}\n",
+    &[]
+)]
+#[case::name_of_two_attachments(
+    "networks: {multus: {attach: [{name: a, ifName: net1}, {name: b, ifName: net1}]}}\n",
+    &["line 7: networks.multus.attach[1].ifName: duplicate entry for net1: expected unique names"]
 )]
 #[case::zero_count("resources: [{name: rdma/ib, count: 0}]\n", &["line 7: resources[0].count: expected a number from 1, found 0"])]
 #[case::ratio_without_mode(
@@ -218,20 +266,23 @@ fn errors_in_a_profile_name_the_field_and_line(#[case] body: &str, #[case] expec
 #[rstest]
 #[case::transport(
     "{name: a, transport: infiniband, resources: [{name: rdma/ib}, {name: rdma/ib}]}",
-    &["resources: duplicate entry for rdma/ib", "transport: unknown value"]
+    &["resources[1].name: duplicate entry for rdma/ib", "transport: unknown value"]
 )]
-#[case::name("{name: A_b, transport: ib, env: [{name: A, value: b}, {name: A, value: c}]}", &["env: duplicate entry for A", "name: expected a name"])]
+#[case::name("{name: A_b, transport: ib, env: [{name: A, value: b}, {name: A, value: c}]}", &["env[1].name: duplicate entry for A", "name: expected a name"])]
 #[case::name_and_transport(
     "{transport: 5, volumes: {shm: {mount: /a}, hostPaths: [{hostPath: /b, mountPath: /a}]}, namespaces: {}}",
-    &["name: missing", "namespaces: expected names", "transport: expected", "volumes: duplicate mount path /a"]
+    &["name: missing", "namespaces: expected names", "transport: expected", "volumes.hostPaths[0].mountPath: duplicate mount path /a"]
 )]
 #[case::settings("{name: A_b, transport: efa, env: [{name: NCCL_NET, value: IB}, {name: NCCL_IB_HAC}, {name: NCCL_P2P_DISABLE}]}", &[
-    "env: NCCL_NET=IB selects another", "env[1].name: NCCL has no variable", "env[1].value: missing", "env[2].name: NCCL_P2P_DISABLE disables",
+    "env[0].value: NCCL_NET=IB selects another", "env[1].name: NCCL has no variable", "env[1].value: missing", "env[2].name: NCCL_P2P_DISABLE disables",
     "env[2].value: missing", "name: expected",
 ])]
 #[case::every_duplicate(
     "{name: a, transport: ib, env: [{name: A, value: b}, {name: A, value: b}, {name: B, value: c}, {name: B, value: d}, {name: B, value: e}], resources: [{name: rdma/a}, {name: rdma/a, count: x}, {name: rdma/b}, {name: rdma/b}]}",
-    &["env: duplicate entry for A", "env: duplicate entry for B", "resources: duplicate entry for rdma/a", "resources: duplicate entry for rdma/b", "resources[1].count: expected"]
+    &[
+        "env[1].name: duplicate entry for A", "env[3].name: duplicate entry for B", "env[4].name: duplicate entry for B",
+        "resources[1].count: expected", "resources[1].name: duplicate entry for rdma/a", "resources[3].name: duplicate entry for rdma/b",
+    ]
 )]
 #[case::entries_of_a_mapping(
     "{name: a, transport: ib, pod: {nodeSelector: {a b: c, d: -e}}}",

@@ -67,6 +67,10 @@ use super::check;
     "termination:\n  helpers:\n  - {name: a, exec: [a]}\n  - {name: a, exec: [b]}\n",
     &["line 6: termination.helpers[1].name: duplicate entry for a: expected unique names"]
 )]
+#[case::entry_for_the_proxy(
+    "termination:\n  proxyContainer: proxy\n  helpers:\n  - {name: istio-proxy, exec: [a]}\n  - {name: proxy, exec: [b]}\n",
+    &["line 7: termination.helpers[1].name: proxy is the proxy, which needs no entry: expected another container"]
+)]
 #[case::unknown_fields(
     "termination:\n  helpers:\n  - name: a\n    http: {port: 1, path: /, method: PUT}\n    order: 1\n",
     &[

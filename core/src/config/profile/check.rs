@@ -1,8 +1,10 @@
 //! Constraints between the fields of a profile.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
-    Amount, AttachCount, EnvName, FailClosed, MachinePattern, Namespaces, Networks, PodSettings, Resource, Setting,
-    Transport, Volumes,
+    Amount, AttachCount, FailClosed, MachinePattern, Namespaces, Networks, PodSettings, Resource, Setting, Transport,
+    Volumes,
 };
 use crate::config::fields::Fields;
 use crate::fabric::nccl;
@@ -24,23 +26,23 @@ pub(super) struct Parts<'a> {
 impl Parts<'_> {
     /// Reports the constraints that the profile violates.
     pub(super) fn check(&self, fields: &mut Fields<'_>) {
-        for name in ambiguous(self.env) {
+        let settings = self.settings(fields);
+        for (index, Setting { name, .. }) in ambiguous(&settings) {
             let expected = "expected unique names, or conditions on different machines";
-            fields.report_problem("env", format!("duplicate entry for {name}: {expected}"));
+            fields.report_item("env", index, "name", format!("duplicate entry for {name}: {expected}"));
         }
-        for (list, name) in [("resources", "name"), ("sidecars", "ref")] {
-            let names: Vec<String> =
-                duplicates(fields.texts(list, name).into_iter().flatten()).into_iter().map(str::to_owned).collect();
-            for name in names {
-                fields.report_problem(list, format!("duplicate entry for {name}: expected unique names"));
+        for (list, name) in [
+            ("resources", "name"),
+            ("sidecars", "ref"),
+            ("networks.multus.attach", "ifName"),
+            ("networks.gke.interfaces", "interfaceName"),
+        ] {
+            for (index, text) in duplicates(fields.texts(list, name)) {
+                fields.report_item(list, index, name, format!("duplicate entry for {text}: expected unique names"));
             }
         }
-        let mounts = self.volumes.host_paths.iter().map(|path| &path.mount_path);
-        let mounts = mounts.chain(self.volumes.config_maps.iter().map(|map| &map.mount_path));
-        let mounts = mounts.chain(self.volumes.shm.iter().map(|shm| &shm.mount));
-        for path in duplicates(mounts.map(|path| path.as_str().trim_end_matches('/'))) {
-            fields.report_problem("volumes", format!("duplicate mount path {path}: expected unique paths"));
-        }
+        let shared_memory = self.volumes.shm.as_ref().map(|shm| shm.mount.as_str());
+        report_duplicate_mounts(shared_memory, &["volumes.hostPaths", "volumes.configMaps"], fields);
         if self.pod.pod_anti_affinity.is_some() && self.pod.labels.is_empty() && !fields.has_problem("pod.labels") {
             fields.report_problem("pod", "podAntiAffinity requires at least one label".to_owned());
         }
@@ -52,7 +54,7 @@ impl Parts<'_> {
             fields.report_problem("env", problem);
         }
         if let Some(transport) = self.transport {
-            self.check_transport(transport, fields);
+            self.check_transport(transport, &settings, fields);
         }
         let counted = self.resources.iter().any(|resource| matches!(resource.amount, Amount::Devices { .. }));
         let per_resource = self.networks.multus.attach.iter().any(|attach| attach.count == AttachCount::PerResource);
@@ -62,10 +64,11 @@ impl Parts<'_> {
     }
 
     /// Reports settings with which no pod could use the transport.
-    fn check_transport(&self, transport: Transport, fields: &mut Fields<'_>) {
-        for Setting { name, value, .. } in self.env {
+    fn check_transport(&self, transport: Transport, settings: &[(usize, &Setting)], fields: &mut Fields<'_>) {
+        for (index, Setting { name, value, .. }) in settings {
             if let Some(problem) = transport.contradiction(name.as_str(), value.as_str()) {
-                fields.report_problem("env", format!("{name}={value} {problem}; the transport is {transport}"));
+                let message = format!("{name}={value} {problem}; the transport is {transport}");
+                fields.report_item("env", *index, "value", message);
             }
         }
         if let Some(net) = &self.fail_closed.nccl_net
@@ -75,33 +78,54 @@ impl Parts<'_> {
         }
     }
 
+    /// Returns the settings, each with its index in the list `env` of the file, of which invalid items are left out.
+    fn settings(&self, fields: &Fields<'_>) -> Vec<(usize, &Setting)> {
+        let mut items = fields.texts("env", "name").into_iter().zip(fields.texts("env", "value")).enumerate();
+        let index_of = |setting: &Setting| {
+            let written = (Some(setting.name.as_str()), Some(setting.value.as_str()));
+            items.find(|(_, item)| *item == written).map(|(index, _)| index)
+        };
+        self.env.iter().map(index_of).zip(self.env).filter_map(|(index, setting)| Some((index?, setting))).collect()
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.env.iter().find(|setting| setting.name.as_str() == name).map(|setting| setting.value.as_str())
     }
 }
 
-/// Returns the names of settings of which two may both apply to a pod.
-fn ambiguous(settings: &[Setting]) -> Vec<&EnvName> {
-    let machines = |setting: &'_ Setting| setting.when.as_ref().map(|when| when.sku.clone()).unwrap_or_default();
-    let is_ambiguous = |(index, setting): &(usize, &Setting)| {
-        let mut earlier = settings.iter().take(*index).filter(|earlier| earlier.name == setting.name);
-        earlier.any(|earlier| MachinePattern::overlap(&machines(earlier), &machines(setting)))
-    };
-    let mut names: Vec<&EnvName> =
-        settings.iter().enumerate().filter(is_ambiguous).map(|(_, setting)| &setting.name).collect();
-    names.dedup();
-    names
-}
-
-/// Returns the items that occur more than once.
-fn duplicates<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let (mut seen, mut found) = (Vec::new(), Vec::new());
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
-        } else if !found.contains(&item) {
-            found.push(item);
+/// Reports the host paths and volumes of the lists at `lists` whose `mountPath` is `other` or that of an earlier one: the apiserver
+/// rejects such a pod.
+pub(super) fn report_duplicate_mounts(other: Option<&str>, lists: &[&str], fields: &mut Fields<'_>) {
+    let normalized = |path: &'_ str| path.trim_end_matches('/').to_owned();
+    let mut seen: BTreeSet<String> = other.map(normalized).into_iter().collect();
+    for list in lists {
+        for (index, path) in fields.texts(list, "mountPath").into_iter().enumerate() {
+            if let Some(path) = path.filter(|path| !seen.insert(normalized(path))) {
+                let message = format!("duplicate mount path {path}: expected unique paths");
+                fields.report_item(list, index, "mountPath", message);
+            }
         }
     }
+}
+
+/// Returns the settings that may apply to a pod to which an earlier one of the same name applies.
+fn ambiguous<'a>(settings: &[(usize, &'a Setting)]) -> Vec<(usize, &'a Setting)> {
+    let machines = |setting: &'_ Setting| setting.when.as_ref().map(|when| when.sku.clone()).unwrap_or_default();
+    let mut earlier: BTreeMap<&str, Vec<&Setting>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for &(index, setting) in settings {
+        let same = earlier.entry(setting.name.as_str()).or_default();
+        if same.iter().any(|other| MachinePattern::overlap(&machines(other), &machines(setting))) {
+            found.push((index, setting));
+        }
+        same.push(setting);
+    }
     found
+}
+
+/// Returns the texts that equal an earlier one, each with its index.
+fn duplicates(texts: Vec<Option<&str>>) -> Vec<(usize, &str)> {
+    let mut seen = BTreeSet::new();
+    let texts = texts.into_iter().enumerate().filter_map(|(index, text)| Some((index, text?)));
+    texts.filter(|(_, text)| !seen.insert(*text)).collect()
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::capability::report_misspelled;
+use super::check::report_duplicate_mounts;
 #[cfg(feature = "schema")]
 use super::schema::add_constant;
 use super::{Capability, DnsLabel, EnvName, EnvValue, HostPath, Image, MachinePattern, ResourceName, ResourcePattern};
@@ -110,11 +111,18 @@ item! {
     }
     partial: |fields: &mut Fields<'_>| {
         report_misspelled(&capabilities, "capabilities", fields);
+        report_duplicate_mounts(None, &["hostPaths"], fields);
+        if let Some(name) = name.as_ref().filter(|name| ISTIO_CONTAINERS.contains(&name.as_str())) {
+            fields.report_problem("ref", format!("{name} is a container of Istio: expected another name"));
+        }
         if !fields.get_or("native", true) {
             fields.report_problem("native", "expected true: with a plain container the job would never complete".to_owned());
         }
     },
 }
+
+/// Containers that Istio's injector merges with those of the pod that have the same name.
+const ISTIO_CONTAINERS: [&str; 3] = ["istio-proxy", "istio-init", "istio-validation"];
 
 #[cfg(feature = "schema")]
 fn add_native(schema: &mut Schema) {

@@ -78,6 +78,7 @@ section! {
         /// Interfaces of the pod.
         pub interfaces: Vec<GkeInterface>,
     }
+    check: Self::check
 }
 
 item! {
@@ -117,6 +118,8 @@ pub enum IstioBypass {
     DisableInjection,
 }
 
+/// Interface that each pod has.
+const POD_INTERFACE: &str = "eth0";
 /// Default annotation of Multus.
 const MULTUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 /// Maximum number of attachments of one network. No node has more adapters.
@@ -145,6 +148,18 @@ impl Multus {
 #[serde(rename_all = "camelCase")]
 enum MergeStrategy {
     Append,
+}
+
+impl Gke {
+    /// Reports a default interface that the pod does not have.
+    fn check(&self, fields: &mut Fields<'_>) {
+        let Some(default) = &self.default_interface else { return };
+        let is_interface = self.interfaces.iter().any(|interface| interface.interface_name == *default);
+        if !is_interface && default.as_str() != POD_INTERFACE && !fields.has_problem("interfaces") {
+            let message = format!("{default} is not in interfaces: expected the interface of the default route");
+            fields.report_problem("defaultInterface", message);
+        }
+    }
 }
 
 impl MeshBypass {

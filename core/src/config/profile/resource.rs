@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::{Quantity, Ratio, Ratios, ResourceName};
 use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
 use crate::config::section::mappings;
-use crate::huge_pages::is_huge_pages;
+use crate::huge_pages::{indivisible_page, is_huge_pages};
 
 /// A resource with the same request and limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +97,13 @@ impl Section for Resource {
             _ => {}
         }
         let amount = match quantity {
-            Some(quantity) if is_memory => Amount::Memory { quantity },
+            Some(quantity) if is_memory => {
+                if let Some(page) = indivisible_page(name.as_str(), &Value::from(quantity.as_str())) {
+                    let expected = format!("expected a multiple of {page}, because the apiserver rejects others");
+                    fields.report_problem("quantity", format!("{expected}, found {quantity}"));
+                }
+                Amount::Memory { quantity }
+            }
             None if !is_memory => Amount::Devices {
                 mode: mode.unwrap_or_default(),
                 count: count.unwrap_or(1),

@@ -112,11 +112,13 @@ string_types! {
         except: {"const": "none"},
         check: |text| dns::is_label(text) && text != "none"
     }
-    /// Name of an extended resource or of huge pages.
+    /// Name of an extended resource or of huge pages. The apiserver reserves the prefix for quotas.
     ResourceName {
         expected: "a resource such as rdma/ib or hugepages-2Mi",
         pattern: concat!("^(", pattern!(domain), "/", pattern!(name), "|hugepages-[0-9]+[KMG]i)$"),
-        check: |text| has_valid_size(text) || (text.contains('/') && labels::is_key(text))
+        except: {"pattern": "^requests\\."},
+        check: |text| has_valid_size(text)
+            || (text.contains('/') && labels::is_key(text) && !text.starts_with("requests."))
     }
     /// A resource name, or a prefix followed by `*`.
     ResourcePattern {

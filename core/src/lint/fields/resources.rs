@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::fabric::misspelled_adapter;
 use crate::finding::Severity;
 use crate::hint::nearest;
-use crate::huge_pages::{PREFIX, is_huge_pages};
+use crate::huge_pages::{PREFIX, indivisible_page, is_huge_pages};
 use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
 use crate::pod::{Pod, misspelled_accelerator};
@@ -28,6 +28,11 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
         let path = container.pointer();
         for (list, resource, quantity) in entries(container.raw()) {
             let field = || format!("{path}/resources{}", PointerBuf::from_tokens([list, resource]));
+            if let Some(page) = indivisible_page(resource, quantity) {
+                let problem = format!("{resource} in {list} is {quantity}: expected a multiple of {page}");
+                let message = format!("{}: the apiserver rejects the pod: {problem}", display_name(container));
+                findings.push_as(Severity::Error, field(), message);
+            }
             if !resource.contains(['/', '$']) && !is_standard(resource) {
                 let message = format!("the apiserver rejects the resource {resource}: {}", suggestion(resource));
                 findings.push_as(Severity::Error, field(), message);

@@ -27,6 +27,8 @@ const EDGES: &[&str] = &[
     "a\u{7f}",
     "a\u{85}",
     "rdma/ib",
+    "requests.foo.com/x",
+    "requests/x",
     "rdma/",
     "/ib",
     "a/b/c",
