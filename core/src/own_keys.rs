@@ -27,7 +27,7 @@ pub enum Location {
     PodAnnotation,
 }
 
-pub(crate) use istio::injected_pod_problem;
+pub(crate) use istio::{injected_pod_problem, is_rejected};
 pub(crate) use pod_security::LEVELS as POD_SECURITY_LEVELS;
 
 use Location::{NamespaceAnnotation, NamespaceLabel, PodAnnotation, PodLabel};

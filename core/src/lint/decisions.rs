@@ -9,6 +9,7 @@ use crate::container_lists;
 use crate::finding::Severity;
 use crate::json;
 use crate::keys;
+use crate::own_keys::is_rejected;
 use crate::pod::{Container, ContainerKind, Injection};
 use crate::rule::{Reason, RuleId, RuleOutcome, Verdict};
 use crate::scope;
@@ -28,6 +29,8 @@ const FIX_FOR_QUEUES: &str =
     "nothing, if each flavor of the ClusterQueue has the node label; else select the type in the pod template";
 /// How to fix a label or annotation whose value the rule does not accept.
 const FIX_VALUE: &str = "correct the value of the label or annotation, or remove it; docs/rules.md lists the reasons";
+/// Part of the message about a proxy configuration with which Istio certainly rejects the pod.
+const ISTIO_REJECTS: &str = ": Istio rejects the pod";
 /// Group and kind of the workloads whose operator deletes the pods of the ranks when their launcher has completed.
 const MPI: (&str, &str) = ("kubeflow.org", "MPIJob");
 /// Containers of GPUDirect-TCPX and -TCPXO, by name or by a part of the image, which serve the main container until they are terminated
@@ -76,10 +79,11 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
         let (name, reason) = (rule.rule.name(), rule.reason.code());
         let mut report = |field: &Option<String>, text: &str| {
             let (field, message) = (field.as_deref().unwrap_or(POD), format!("{name} is refused: {reason}: {text}"));
+            let severity = if is_rejected_by_istio(rule, context.input) { Severity::Error } else { Severity::Warning };
             if is_wrong_value(rule.reason) {
-                findings.push_with_fix(Severity::Warning, field, message, FIX_VALUE);
+                findings.push_with_fix(severity, field, message, FIX_VALUE);
             } else {
-                findings.push(field, message);
+                findings.push_as(severity, field, message);
             }
         };
         if rule.notes.is_empty() {
@@ -88,6 +92,19 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
         for note in &rule.notes {
             report(&note.field, &note.text);
         }
+    }
+}
+
+/// Returns true if Istio rejects the pod because of the annotation that `rule` reports.
+fn is_rejected_by_istio(rule: &RuleOutcome, input: &LintInput<'_>) -> bool {
+    let annotations =
+        || input.original.metadata().and_then(|metadata| json::field(metadata, "annotations")?.as_object());
+    let is_invalid = |(key, value): (&String, &Value)| value.as_str().is_some_and(|value| is_rejected(key, value));
+    match rule.reason {
+        _ if input.injection != Injection::Expected => false,
+        Reason::ProxyConfigRefused => rule.message.contains(ISTIO_REJECTS),
+        Reason::CaptureAnnotationInvalid => annotations().into_iter().flatten().any(is_invalid),
+        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::finding::Severity;
 use crate::hint::nearest;
 use crate::json;
 use crate::keys;
-use crate::own_keys::{Location, excerpt, fabric_problem, injected_pod_problem, problem};
+use crate::own_keys::{Location, excerpt, fabric_problem, injected_pod_problem, is_rejected, problem};
 use crate::pod::{Container, ContainerKind, Injection, NotInjected, Pod};
 use crate::rule::{Reason, RuleOutcome};
 use crate::scope;
@@ -31,6 +31,12 @@ const FIX_IN_AMBIENT: &str =
     "label the pods istio.io/dataplane-mode: none, if their traffic must bypass the mesh, and remove the traffic mode";
 /// How to fix ports that no mode captures.
 const FIX_OF_PORTS: &str = "list the ports in traffic.sidecar.istio.io/includeInboundPorts, select trainmesh.dev/mesh-traffic: direct, or remove it";
+/// How to fix a label or annotation of Istio.
+const FIX_OF_ISTIO: &str = "correct the label or annotation of Istio as the message says, or remove it";
+/// How to fix an annotation that names containers.
+const FIX_OF_CONTAINERS: &str = "name containers of the pod in the annotation, or remove it";
+/// Part of the names of the labels and annotations of Istio.
+const ISTIO: &str = "istio";
 /// Maximum number of containers, and of names in an annotation: as many as the controller reads.
 const MAX_NAMES: usize = 64;
 
@@ -60,6 +66,7 @@ pub(crate) struct KeyScope<'a> {
 
 /// Problem of a label or annotation.
 struct Problem {
+    severity: Severity,
     message: String,
     /// How to fix it; `None`: as for the check.
     fix: Option<&'static str>,
@@ -100,7 +107,8 @@ pub(super) fn check(
     }
     for key in [keys::PAYLOAD_CONTAINERS, keys::HELPER_CONTAINERS] {
         for problem in unknown_containers(pod, key) {
-            findings.push(PointerBuf::from_tokens(["metadata", "annotations", key]).to_string(), problem);
+            let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
+            findings.push_with_fix(Severity::Warning, field, problem, FIX_OF_CONTAINERS);
         }
     }
     for (key, value) in namespace_labels {
@@ -217,7 +225,8 @@ pub(super) fn check_namespace(
         let unknown_profile = (key == keys::FABRIC).then(|| fabric_problem(value, profiles)).flatten();
         if let Some(problem) = unknown_profile.or_else(|| problem(Location::NamespaceLabel, key, value)) {
             let field = PointerBuf::from_tokens(["metadata", "labels", key]).to_string();
-            findings.push(field, format!("{} {problem}", Location::PodLabel.name()));
+            let message = format!("{} {problem}", Location::PodLabel.name());
+            Problem { severity: Severity::Warning, message, fix: fix_of(key) }.push(field, findings);
         }
     }
     if !is_excluded && (labels.contains_key(keys::INJECT) || misspells_opt_in(labels)) {
@@ -273,7 +282,8 @@ impl KeyScope<'_> {
         let ignores_ports = || self.has_reason(&[Reason::CaptureDisabled, Reason::CaptureAlreadyDisabled]);
         if key == keys::MESH_PORTS && location == Location::PodAnnotation && ignores_ports() {
             let problem = format!("{key} has no effect with {}", Traffic::DisableCapture);
-            return Some(Problem { message: format!("{} {problem}", location.name()), fix: Some(FIX_OF_PORTS) });
+            let message = format!("{} {problem}", location.name());
+            return Some(Problem { severity: Severity::Warning, message, fix: Some(FIX_OF_PORTS) });
         }
         let (problem, fix) = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => (self.ambient_problem(key, mode), Some(FIX_IN_AMBIENT)),
@@ -282,10 +292,12 @@ impl KeyScope<'_> {
             None => {
                 let of_fabric = self.fabric_problem(key, value).filter(|_| is_label);
                 let other = || problem(location, key, value).or_else(|| self.injected_problem(location, key, value));
-                (of_fabric.or_else(other), None)
+                (of_fabric.or_else(other), fix_of(key))
             }
         };
-        problem.map(|problem| Problem { message: format!("{} {problem}", location.name()), fix })
+        let is_rejected = location == Location::PodAnnotation && is_rejected(key, value);
+        let severity = if is_rejected { Severity::Error } else { Severity::Warning };
+        problem.map(|problem| Problem { severity, message: format!("{} {problem}", location.name()), fix })
     }
 
     /// Returns the problem of a label [`keys::FABRIC`] that the rule `fabric` does not read.
@@ -315,8 +327,13 @@ impl KeyScope<'_> {
 impl Problem {
     fn push(self, field: impl Into<String>, findings: &mut FindingSink<'_>) {
         match self.fix {
-            Some(fix) => findings.push_with_fix(Severity::Warning, field, self.message, fix),
-            None => findings.push(field, self.message),
+            Some(fix) => findings.push_with_fix(self.severity, field, self.message, fix),
+            None => findings.push_as(self.severity, field, self.message),
         }
     }
+}
+
+/// Returns how to fix the label or annotation `key`; `None`: as for the check.
+fn fix_of(key: &str) -> Option<&'static str> {
+    key.contains(ISTIO).then_some(FIX_OF_ISTIO)
 }

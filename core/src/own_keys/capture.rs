@@ -54,6 +54,12 @@ fn list<'a, T>(text: &'a str, expected: &'static str, parse: fn(&str) -> Option<
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let item = |text: &'a str| parse(text).ok_or(InvalidItem { text, expected: Cow::Borrowed(expected) });
+    let item = |text: &'a str| {
+        parse(text).ok_or_else(|| {
+            let has_blanks = parse(text.trim()).is_some();
+            let expected = if has_blanks { format!("{expected} without blanks").into() } else { expected.into() };
+            InvalidItem { text, expected }
+        })
+    };
     text.split(',').map(item).collect()
 }

@@ -66,6 +66,11 @@ fn misspelled_hold(config: &str) -> Option<String> {
     Some(format!("{}: {found} should be {HOLD}", keys::PROXY_CONFIG))
 }
 
+/// Returns true if Istio's injector rejects a pod with this annotation.
+pub(crate) fn is_rejected(key: &str, value: &str) -> bool {
+    capture::rejected_item(key, value).is_some()
+}
+
 /// Returns why Istio's injector rejects a pod with this annotation. The value comes last: messages of the webhook are cut.
 fn rejected_annotation(key: &str, value: &str) -> Option<String> {
     let found = capture::rejected_item(key, value)?;

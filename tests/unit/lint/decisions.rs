@@ -2,6 +2,8 @@
 
 use rstest::rstest;
 use trainmesh_core::config::LintSettings;
+use trainmesh_core::finding::Severity;
+use trainmesh_core::mutate::proxy_config::Refusal;
 use trainmesh_core::mutate::{Reason, RuleId, Verdict};
 
 use super::scenario::{Scenario, check, pod, train};
@@ -51,6 +53,10 @@ fn named(annotation: &str) -> Scenario {
 #[case::range_that_istio_rejects(
     annotated("traffic.sidecar.istio.io/includeOutboundIPRanges: '10.0.0.0'").labelled("istio-injection", "enabled"),
     Some("annotation includeOutboundIPRanges: Istio rejects the pod: expected a CIDR, found \"10.0.0.0\"")
+)]
+#[case::blank_before_a_range(
+    annotated("traffic.sidecar.istio.io/includeOutboundIPRanges: '10.0.0.0/8, 10.1.0.0/16'").labelled("istio-injection", "enabled"),
+    Some("annotation includeOutboundIPRanges: Istio rejects the pod: expected a CIDR without blanks, found \" 10.1.0.0/16\"")
 )]
 #[case::blank_range(
     annotated("traffic.sidecar.istio.io/includeOutboundIPRanges: ' '").labelled("istio-injection", "enabled"),
@@ -112,6 +118,58 @@ fn named(annotation: &str) -> Scenario {
 #[case::known(labeled("trainmesh.dev/inject: disabled, trainmesh.dev/fabric: x").labelled("trainmesh.dev/inject", "audit"), None)]
 fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP045", scenario, expected);
+}
+
+#[rstest]
+#[case::value_that_istio_rejects(
+    annotated("traffic.sidecar.istio.io/excludeOutboundPorts: 'x'").labelled("istio-injection", "enabled"),
+    "FP045", Severity::Error, "correct the label or annotation of Istio as the message says, or remove it"
+)]
+#[case::value_without_effect(
+    labeled("istio.io/dataplane-mode: None"),
+    "FP045",
+    Severity::Warning,
+    "correct the label or annotation of Istio as the message says, or remove it"
+)]
+#[case::containers(
+    named("trainmesh.dev/payload-containers: 'train,trian'"),
+    "FP045",
+    Severity::Warning,
+    "name containers of the pod in the annotation, or remove it"
+)]
+#[case::hold_that_istio_rejects(
+    labeled("app: a").labelled("istio-injection", "enabled").refused(
+        RuleId::MeshHold, Reason::ProxyConfigRefused, &format!("it {}", Refusal::Quoted.message())
+    ),
+    "FP046", Severity::Error, "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons"
+)]
+#[case::configuration_that_is_only_ambiguous(
+    labeled("app: a").labelled("istio-injection", "enabled").refused(
+        RuleId::MeshHold, Reason::ProxyConfigRefused, &format!("it {}", Refusal::Syntax.message())
+    ),
+    "FP046", Severity::Warning, "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons"
+)]
+#[case::capture_that_istio_rejects(
+    annotated("traffic.sidecar.istio.io/excludeInboundPorts: 'x'").labelled("istio-injection", "enabled").refused(
+        RuleId::MeshTraffic, Reason::CaptureAnnotationInvalid, "excludeInboundPorts contains \"x\": expected a port"
+    ),
+    "FP046", Severity::Error, "correct the value of the label or annotation, or remove it; docs/rules.md lists the reasons"
+)]
+#[case::blanks_that_istio_accepts(
+    annotated("traffic.sidecar.istio.io/excludeInboundPorts: ' '").labelled("istio-injection", "enabled").refused(
+        RuleId::MeshTraffic, Reason::CaptureAnnotationInvalid, "excludeInboundPorts contains \" \": expected a port"
+    ),
+    "FP046", Severity::Warning, "correct the value of the label or annotation, or remove it; docs/rules.md lists the reasons"
+)]
+fn pods_that_istio_rejects_are_errors(
+    #[case] scenario: Scenario,
+    #[case] id: &str,
+    #[case] severity: Severity,
+    #[case] fix: &str,
+) {
+    let findings = scenario.lint(&LintSettings::default());
+    let found = findings.iter().find(|finding| finding.code == id).map(|finding| (finding.severity, finding.fix));
+    assert_eq!(found, Some((severity, Some(fix))), "{findings:#?}");
 }
 
 #[rstest]

@@ -16,8 +16,8 @@ pub(super) const CHECKS: &[Check] = &[
               values of istio.io/dataplane-mode other than ambient and none, and since 1.27 of sidecar.istio.io/inject other than \
               true and false; older versions inject with y, yes and on, and do not inject with other values. In the ambient \
               mesh, ztunnel redirects the traffic of pods, whatever their traffic mode. A gang mode and a fabric profile have \
-              no effect on pods of a kind, or with devices, that they are not for. An annotation about capture that Istio's \
-              injector rejects is reported, too, because the pod is not created.",
+              no effect on pods of a kind, or with devices, that they are not for. An annotation about capture with which Istio's \
+              injector rejects the pod is an error.",
         fix: "correct or remove it; users set the labels inject, fabric, gang and mesh-traffic, and on pods the annotations \
           payload-containers, helper-containers, settle, mesh-ports, checkpoint-write-time and node-mtbf, all under \
           trainmesh.dev/",
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "a rule of trainmesh that is refused",
         why: "A setting of the pod or a guard prevents a change that the namespace or the pod requests. The pod starts \
           without the change: for example over TCP instead of RDMA, or before its proxy is ready. A profile with \
-          onConflict: tcp that falls back is reported, too. If the profile of a job in a queue of Kueue lacks only the instance type, \
+          onConflict: tcp that falls back is reported, too. An annotation with which Istio rejects the pod is an error. If the profile of a job in a queue of Kueue lacks only the instance type, \
           which a ResourceFlavor may supply, the finding is information.",
         fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
         example: Example {
