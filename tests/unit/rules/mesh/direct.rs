@@ -184,7 +184,12 @@ fn a_manually_injected_pod_is_skipped() {
     "MemberPortCaptured",
     "trainmesh.dev/mesh-ports captures port 29500 of the job"
 )]
-#[case::no_port(MESH_PORTS, "http", "MeshPortsInvalid", r#"trainmesh.dev/mesh-ports contains "http": expected ports"#)]
+#[case::no_port(
+    MESH_PORTS,
+    "http",
+    "MeshPortsInvalid",
+    r#"trainmesh.dev/mesh-ports contains "http": expected ports from 1 to 65535"#
+)]
 #[case::port_zero(MESH_PORTS, "0", "MeshPortsInvalid", r#"contains "0""#)]
 #[case::trailing_comma(MESH_PORTS, "8080,", "MeshPortsInvalid", r#"contains """#)]
 #[case::every_mesh_port(MESH_PORTS, "*", "MeshPortsInvalid", r#"contains "*""#)]
@@ -192,7 +197,7 @@ fn a_manually_injected_pod_is_skipped() {
     RANGES,
     "192.0.2.0/24, 198.51.100.0/24",
     "CaptureAnnotationInvalid",
-    r#"excludeOutboundIPRanges contains " 198.51.100.0/24": expected a CIDR"#
+    r#"excludeOutboundIPRanges contains " 198.51.100.0/24": expected a CIDR without blanks"#
 )]
 #[case::bare_address(
     RANGES,

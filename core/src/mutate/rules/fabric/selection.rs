@@ -86,7 +86,8 @@ impl Selection<'_> {
         let namespace = snapshot.namespace;
         let problem = format!("the {kind}profile is not available in namespace {namespace}: select another one");
         let warning = format!("fabric {} not applied: {problem}", self.name);
-        let detail = format!("{kind}{} in {namespace}: select another one", self.name);
+        let detail =
+            format!("{kind}{} in {namespace}: select another one, or add the namespace to the profile", self.name);
         RuleDecision::refused(Reason::FabricNotAllowed, detail, warning)
     }
 

@@ -102,7 +102,7 @@ fn mesh_ports(pod: Pod<'_>) -> Result<Vec<u16>, Refusal> {
     parse_ports(pod.annotation(keys::MESH_PORTS).unwrap_or_default()).map_err(|item| Refusal {
         reason: Reason::MeshPortsInvalid,
         detail: format!("{item:?}: expected ports such as 8080,6006"),
-        warning: format!("{} contains {item:?}: expected ports", keys::MESH_PORTS),
+        warning: format!("{} contains {item:?}: expected ports from 1 to 65535", keys::MESH_PORTS),
         field: Some(annotation_pointer(keys::MESH_PORTS)),
     })
 }
