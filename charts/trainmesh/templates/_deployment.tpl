@@ -1,5 +1,5 @@
 {{/*
-Fails for an extra flag with which the server exits: one that it does not have, or that is set twice. Arguments: root, component,
+Fails for an extra flag with which the server exits: one that it does not have, that is set twice, or with a value that it rejects. Arguments: root, component,
 args (flags of the chart, besides those of every server).
 */}}
 {{- define "trainmesh.checkExtraArgs" -}}
@@ -17,6 +17,12 @@ args (flags of the chart, besides those of every server).
 {{- fail (printf "%s.extraArgs: the chart sets %s: remove it%s" $component $flag (ternary (printf ", and use %v" $value) "" (not (empty $value)))) -}}
 {{- else if has $flag $extra -}}
 {{- fail (printf "%s.extraArgs: %s is set twice" $component $flag) -}}
+{{- end -}}
+{{- $value := trimPrefix (printf "%s=" $flag) . -}}
+{{- if and (has $flag (list "--drain" "--grace")) (not (regexMatch "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$" $value)) -}}
+{{- fail (printf "%s.extraArgs: %s: expected a duration such as 20s, found %s" $component $flag $value) -}}
+{{- else if and (eq $flag "--max-review-nodes") (not (and (regexMatch "^[1-9][0-9]{3,5}$" $value) (ge (int $value) 5000) (le (int $value) 200000))) -}}
+{{- fail (printf "%s.extraArgs: %s: expected a number from 5000 to 200000, found %s" $component $flag $value) -}}
 {{- end -}}
 {{- $extra = append $extra $flag -}}
 {{- end -}}

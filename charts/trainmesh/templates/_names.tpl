@@ -40,12 +40,13 @@ annotations:
 {{- end }}
 
 {{/* Returns the labels of a component's pods. Neither server takes part in a mesh: the apiserver calls the webhook without
-mTLS. The labels of the selector come last, so that no value replaces them. Arguments: root, component. */}}
+mTLS. Only labels of the pods change this, and not those of all objects. The labels of the selector come last, so that no value
+replaces them. Arguments: root, component. */}}
 {{- define "trainmesh.podLabels" -}}
 {{- $mesh := dict "sidecar.istio.io/inject" "false" "istio.io/dataplane-mode" "none" -}}
 {{- $fixed := dict "app.kubernetes.io/name" "trainmesh" "app.kubernetes.io/component" .component "app.kubernetes.io/instance" .root.Release.Name -}}
 {{- $values := index .root.Values .component | default dict -}}
-{{- toYaml (mergeOverwrite $mesh (deepCopy .root.Values.commonLabels) (deepCopy ($values.podLabels | default dict)) $fixed) }}
+{{- toYaml (mergeOverwrite (deepCopy .root.Values.commonLabels) $mesh (deepCopy ($values.podLabels | default dict)) $fixed) }}
 {{- end }}
 
 {{/* Returns `imagePullSecrets` of a pod, from names or objects with a name. */}}
