@@ -19,3 +19,4 @@ pub use input_error::InputError;
 pub use inputs::Inputs;
 pub use paths::normalize;
 pub use pattern::Pattern;
+pub use source::STDIN_NAME;

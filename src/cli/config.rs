@@ -10,7 +10,9 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Subcommand;
 
 use super::input::parse_namespace;
+use super::terminal::stdout_layout;
 use super::{Status, print_error, print_note, print_warning};
+use crate::manifest::STDIN_NAME;
 use trainmesh_core::config::{self, Configuration, LostProfiles, Problem, Profile, Traffic, ValuesFacts};
 use trainmesh_core::duration;
 use trainmesh_core::fabric::misspelled_machine;
@@ -105,7 +107,8 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
                 Some(ValuesFacts { has_section: true, .. }) => ("section config is valid", OTHER_VALUES),
                 Some(_) => ("section config is absent or empty, so the defaults apply", OTHER_VALUES),
             };
-            writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
+            let result = format!("{}: {state}, hash {}{rest}", names.join(", "), configuration.hash());
+            writeln!(stdout, "{}", stdout_layout().wrap(&Printable(result).to_string(), 0, 2))?;
             report_missing_pod_ranges(&configuration);
             report_complete_ranges(&configuration);
             report_long_wait(&configuration);
@@ -399,9 +402,10 @@ fn parse(texts: &[String]) -> Result<(Configuration, Option<ValuesFacts>), Probl
     config::parse_values(texts).map(|(configuration, values)| (configuration, Some(values)))
 }
 
-/// Returns the names of files for messages.
+/// Returns the names of files for messages; that of standard input is as for manifests.
 fn names(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| path.display().to_string()).collect()
+    let name = |path: &PathBuf| if path == Path::new("-") { STDIN_NAME.to_owned() } else { path.display().to_string() };
+    paths.iter().map(name).collect()
 }
 
 /// Reads a configuration file, or standard input.

@@ -15,7 +15,7 @@ const MAX_SPOOL_IN_MEMORY: u64 = 1 << 20;
 const MAX_SPOOL: u64 = 1 << 30;
 
 /// Name of standard input.
-pub(super) const STDIN_NAME: &str = "stdin";
+pub const STDIN_NAME: &str = "stdin";
 
 /// Error for a FIFO, device or socket in a directory, which is not read because it may block or never end.
 pub(super) const NOT_A_FILE: &str = "is not a regular file: specify it with -f to read it anyway";

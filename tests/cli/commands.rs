@@ -233,7 +233,7 @@ fn configuration_errors_are_reported_all_at_once() {
     let run = trainmesh(&["config", "validate", "-"], text);
     assert_eq!(run.code, Some(2));
     for (line, field) in [(4, "mesh.hold"), (5, "mesh.nativeSidecar"), (6, "mesh.trafic")] {
-        assert!(run.stderr.contains(&format!("-:{line}: {field}")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("stdin:{line}: {field}")), "{}", run.stderr);
     }
     assert_eq!(trainmesh(&["config", "validate", "config/default.yaml"], "").code, Some(0));
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use rstest::rstest;
 use trainmesh_testing::apiserver::Apiserver;
-use trainmesh_testing::cli::trainmesh;
+use trainmesh_testing::cli::{trainmesh, trainmesh_with};
 
 const PRIVILEGED: &str =
     "config: {fabric: {profiles: [{name: mine, transport: ib, securityContext: {privileged: true}}]}}\n";
@@ -195,6 +195,13 @@ fn files_of_values_are_merged(#[case] command: &[&str], #[case] stdout: &str) {
     );
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(run.stdout.contains(stdout), "{run:#?}");
+}
+
+#[test]
+fn the_result_fits_the_width() {
+    let run = trainmesh_with(&["config", "validate", "-"], "webhook: {replicas: 3}", &[("COLUMNS", "40")]);
+    assert!(run.stdout.starts_with("stdin: section config is absent or"), "{run:#?}");
+    assert!(run.stdout.lines().count() > 1 && run.stdout.lines().all(|line| line.len() <= 40), "{run:#?}");
 }
 
 #[test]

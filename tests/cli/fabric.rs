@@ -56,6 +56,7 @@ fabric:
   - {name: one, transport: ib, namespaces: {names: [team-b, team-a]}}
   - {name: two, transport: ib, namespaces: {selector: {matchLabels: {tier: gold}, matchExpressions: [{key: a, operator: NotIn, values: [b, c]}, {key: d, operator: DoesNotExist}]}}}
   - {name: three, transport: ib, namespaces: {names: [team-a], selector: {}}}
+  - {name: four, transport: ib, namespaces: {names: [team-a, team-b], selector: {matchLabels: {tier: gold, gpu: h100}}}}
 ";
 
 /// Examples, by the names of their files without `.yaml`.
@@ -71,7 +72,7 @@ const EXAMPLES: [&str; 8] = [
 ];
 
 #[rstest]
-#[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "tcp built-in tcp - all NCCL"], "")]
+#[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "four custom ib - team-a, team-b or gpu=h100,tier=gold", "tcp built-in tcp - all NCCL"], "")]
 #[case::show(&["show", "one", "--config", "-"], &["namespaces:\nnames:\n- team-b\n- team-a"], "")]
 #[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["Pod team-b/train", "applied FabricAdded"], "note: one is limited to namespaces team-b, team-a: set -n or --namespace-labels to check one")]
 #[case::render_in_a_namespace(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"], "")]

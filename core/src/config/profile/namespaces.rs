@@ -197,14 +197,19 @@ fn restrict_values(schema: &mut Schema) {
     schema.insert("anyOf".to_owned(), json!([unary, set]));
 }
 
+/// Formats the names and the selector, of which one suffices.
 impl fmt::Display for Namespaces {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.selector == Some(NamespaceSelector::default()) {
             return formatter.write_str("all");
         }
-        let names = self.names.iter().map(ToString::to_string);
-        let parts: Vec<String> = names.chain(self.selector.iter().map(ToString::to_string)).collect();
-        formatter.write_str(&parts.join(", "))
+        let names: Vec<&str> = self.names.iter().map(NamespaceName::as_str).collect();
+        let names = names.join(", ");
+        match &self.selector {
+            Some(selector) if names.is_empty() => write!(formatter, "{selector}"),
+            Some(selector) => write!(formatter, "{names} or {selector}"),
+            None => formatter.write_str(&names),
+        }
     }
 }
 
