@@ -1,6 +1,7 @@
 //! Checks of a training job as a whole: its manifest, the pods of all its roles, and the other objects of the input. An
 //! admission review contains one pod only, so that the webhook does not run them.
 
+mod completion_index;
 mod gang;
 mod partial_gang;
 mod process_group;

@@ -373,6 +373,34 @@ fn with_options(options: &str, service: &str) -> String {
     with_options("--nnodes=2, '--master-addr=$(MASTER)-0.rank0',", "clusterIP: None, selector: {app: llama}"),
     None
 )]
+#[case::store_in_no_pod(
+    with_options(
+        "--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=llama-7.rank0:29400',",
+        "clusterIP: None, selector: {app: llama}"
+    ),
+    Some("container a: --rdzv-endpoint is llama-7.rank0, but no pod of the job has this name")
+)]
+#[case::pod_of_a_job_set(job_set(2, 2, "", "", &torchrun("--nnodes=4, --master-addr=llama-node-1-1.llama,")), None)]
+#[case::role_that_a_job_set_lacks(
+    job_set(2, 2, "", "", &torchrun("--nnodes=4, --master-addr=llama-nodes-0-0.llama,")),
+    Some("container a: --master-addr is llama-nodes-0-0.llama, but no pod of the job has this name")
+)]
+#[case::job_that_a_job_set_lacks(
+    job_set(2, 2, "", "", &torchrun("--nnodes=4, --rdzv-backend=c10d, '--rdzv-endpoint=llama-node-2-0.llama:29400',")),
+    Some("container a: --rdzv-endpoint is llama-node-2-0.llama, but no pod of the job has this name")
+)]
+#[case::pod_that_a_job_set_lacks(
+    job_set(2, 2, "", "", "env: [{name: MASTER_ADDR, value: llama-node-0-2.llama}]"),
+    Some("container a: MASTER_ADDR is llama-node-0-2.llama, but no pod of the job has this name")
+)]
+#[case::common_subdomain_of_job_sets(
+    job_set(2, 2, "network: {subdomain: net}", "", &torchrun("--rdzv-backend=c10d, '--rdzv-endpoint=gpt-node-0-0.net:29400',")),
+    None
+)]
+#[case::job_set_without_names(
+    job_set(2, 2, "network: {enableDNSHostnames: false}", "", &torchrun("--nnodes=4, --master-addr=llama-nodes-0-0.llama,")),
+    None
+)]
 #[case::store_of_another_job(
     with_options(
         "--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=gpt-0.rank0:29400',",
@@ -888,6 +916,44 @@ const RANK: &str = "--node-rank=$JOB_COMPLETION_INDEX";
 )]
 #[case::elastic_job(kubeflow("  elasticPolicy: {minReplicas: 1, maxReplicas: 2}\n", &[("Worker", 2, &torchrun(""))], ""), None)]
 fn tr008_address_and_rank_by_default(#[case] text: String, #[case] expected: Option<&str>) {
+    check("TR008", &text, expected);
+}
+
+/// Options of torchrun whose rank is the completion index.
+const BY_INDEX: &str = "--master-addr=a, '--node-rank=$(JOB_COMPLETION_INDEX)',";
+
+#[rstest]
+#[case::indexed(script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), ""), None)]
+#[case::not_indexed(
+    script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "").replace("completionMode: Indexed", "completionMode: NonIndexed"),
+    Some("container a: --node-rank is the completion index, which only Indexed Jobs have: torchrun rejects it")
+)]
+#[case::own_variable(
+    script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "env: [{name: JOB_COMPLETION_INDEX, valueFrom: {fieldRef: {fieldPath: a}}}]")
+        .replace("completionMode: Indexed", "completionMode: NonIndexed"),
+    None
+)]
+#[case::assigned(
+    script(&format!("JOB_COMPLETION_INDEX=1 torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "")
+        .replace("completionMode: Indexed", "completionMode: NonIndexed"),
+    None
+)]
+#[case::more_completions(
+    script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "").replace("completions: 2", "completions: 4"),
+    Some("container a: --node-rank is the completion index, up to 3, but --nnodes is 2: the later pods fail")
+)]
+#[case::several_jobs(
+    job_set(2, 1, "", "", &torchrun(&format!("--nnodes=2, {BY_INDEX}"))),
+    Some("container a: --node-rank is the completion index, which each of the 2 Jobs counts from 0: the group never forms")
+)]
+#[case::several_jobs_of_several_pods(
+    job_set(2, 2, "", "", &torchrun(&format!("--nnodes=4, {BY_INDEX}"))),
+    Some("container a: --node-rank is the completion index, which each of the 2 Jobs counts from 0: the group never forms")
+)]
+#[case::group_of_each_job(job_set(2, 2, "", "", &torchrun(&format!("--nnodes=2, {BY_INDEX}"))), None)]
+#[case::one_job(job_set(1, 2, "", "", &torchrun(&format!("--nnodes=2, {BY_INDEX}"))), None)]
+#[case::another_backend(job_set(2, 1, "", "", &torchrun(&format!("--nnodes=2, --rdzv-backend=c10d, '--rdzv-endpoint=b:1', {BY_INDEX}"))), None)]
+fn tr008_completion_index(#[case] text: String, #[case] expected: Option<&str>) {
     check("TR008", &text, expected);
 }
 

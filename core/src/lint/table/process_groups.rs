@@ -14,8 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
               lists, and must select the pod of rank 0; a headless one resolves to the pods that it selects, on any port. The \
               pods stay Running until the time-out of the process group. Of a PyTorchJob, the roles are compared; of all training \
               jobs, a Service in the input that MASTER_ADDR or --master-addr names. The name of one pod, such as JOB-0.SERVICE of an \
-              Indexed Job, resolves only if the subdomain of the pods is the Service. If all nodes of torchrun are pods of the job, \
-              --master-addr must name one of them.",
+              Indexed Job, resolves only if the subdomain of the pods is the Service. If all nodes of torchrun are pods of an Indexed Job, \
+              --master-addr must name one of them. A name in the subdomain of a JobSet must be that of one of its pods.",
         fix: "use the same values for all roles, list MASTER_PORT in the Service or set clusterIP: None, and set subdomain to its name",
         example: Example {
             given: "",
@@ -89,7 +89,8 @@ spec:
         why: "torchrun rejects an endpoint without a host, such as :29400. With localhost, or with the backend c10d and no endpoint, \
               each pod waits for peers at its own address, and the pods never form a group. Without a backend and --master-addr, torchrun \
               uses 127.0.0.1, and without --node-rank, each pod has rank 0; the variables are PET_MASTER_ADDR and PET_NODE_RANK, not \
-              MASTER_ADDR and RANK. Jobs of one pod, --standalone, \
+              MASTER_ADDR and RANK. The completion index of a Job is no rank if the Job is not Indexed, has more completions than --nnodes, or is \
+              one of several of a JobSet with a common group. Jobs of one pod, --standalone, \
               and kinds that count as serving, such as LeaderWorkerSets and StatefulSets, are not reported, nor are settings that \
               envFrom or an expansion in the command may contain.",
         fix: "set --rdzv-endpoint to the name and port of one pod of the job, such as that of rank 0",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::service::{ENDPOINT, ETCD, check_service, host};
-use super::{Agent, RolePods, WorkloadManifest, is_launcher, number_of_pods, words};
+use super::{Agent, RolePods, WorkloadManifest, completion_index, is_launcher, number_of_pods, words};
 use crate::finding::Severity;
 use crate::json;
 use crate::lint::context::CheckContext;
@@ -25,7 +25,7 @@ pub(super) const STATIC: &str = "static";
 /// Backend with a store in one of the agents.
 const C10D: &str = "c10d";
 /// Label with the number of Jobs of a role in a `JobSet`.
-const REPLICATED_JOBS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
+pub(super) const REPLICATED_JOBS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
 /// Annotation with the number of pods in a group of a `LeaderWorkerSet`.
 const GROUP_SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 /// Kinds whose pods may run separate programs, each with a group of its own.
@@ -269,6 +269,8 @@ fn process_problem(container: Container<'_>, setting: &str, processes: u64) -> O
 pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((workload, role)) = context.workload() else { return };
     if !role.is_rank() {
+        // The pods of a Job that is not Indexed, for example.
+        role.agents().for_each(|agent| report_index(workload, &agent, findings));
         return;
     }
     let agents = workload.agents();
@@ -304,6 +306,7 @@ pub(crate) fn unreachable_address(context: &CheckContext<'_>, findings: &mut Fin
             None => {
                 let lack_address = agents.iter().all(lacks_address);
                 report_default(&agent, role.replicas.unwrap_or_default(), lack_address, findings);
+                report_index(workload, &agent, findings);
             }
         }
     }
@@ -333,6 +336,17 @@ fn report_default(agent: &Agent<'_>, pods: u64, lack_address: bool, findings: &m
         let message = format!("container {name}: {setting}: the group never forms");
         findings.push_with_fix(Severity::Error, agent.field(field), message, FIX_RANK);
     }
+}
+
+/// Part of TR008: a completion index that is no rank in the group.
+fn report_index(workload: &WorkloadManifest<'_>, agent: &Agent<'_>, findings: &mut FindingSink<'_>) {
+    let nodes = agent.setting(NODES).and_then(node_range).filter(|(_, max)| *max > 1);
+    let problem = nodes.and_then(|nodes| completion_index::problem(workload, agent, nodes));
+    let Some((problem, fix)) = problem.filter(|_| is_static(agent) && !is_standalone(agent)) else { return };
+    let container = agent.container;
+    let rank = Rendezvous::argument(container, NODE_RANK);
+    let field = rank.map_or_else(|| container.pointer(), |rank| container.argument_pointer(rank));
+    findings.push_with_fix(Severity::Error, field, format!("container {}: {problem}", container.name()), fix);
 }
 
 /// Returns true if the agent certainly uses the default address of the backend `static`.

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, NODES, STATIC, option};
+use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, NODES, REPLICATED_JOBS, STATIC, option};
 use super::{Agent, RolePods, WorkloadManifest};
 use crate::finding::Severity;
+use crate::json;
 use crate::lint::context::CheckContext;
 use crate::lint::display_name::display_name;
 use crate::lint::namespace_objects::{ServiceManifest, ServicePort};
@@ -94,27 +95,33 @@ impl<'a> MasterAddress<'a> {
         })
     }
 
-    /// Returns the problem of a host in the subdomain of the pods of an Indexed Job that none of them is. The pods of the job are all nodes
-    /// of the group, the first of which the address must name.
+    /// Returns the problem of a host in the subdomain of the pods of a Job or `JobSet` that none of them is. Its name is like theirs, or
+    /// the pods are all nodes of the group, the first of which the address must name, or the subdomain is that of the `JobSet` alone.
     fn absent_pod(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
         let Self { name, host, nodes, .. } = self;
         let (hostname, service) = local_name(host, workload)?;
         // Other names contain variables.
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if !is_job(workload) || !hostname.bytes().all(is_name) {
+        if !hostname.bytes().all(is_name) || !workload.roles.iter().all(is_exact) {
             return None;
         }
-        let mut ranks = workload.ranks();
-        let (Some(role), None) = (ranks.next(), ranks.next()) else { return None };
-        let field = |name: &str| role.original.spec()?.get(name).and_then(Value::as_str);
-        let own = field("hostname").and_then(prefix_of_index)?;
-        let is_group = role.replicas.is_some() && role.replicas == *nodes;
-        if !is_group || !is_exact(role) || field("subdomain") != Some(service) {
-            return None;
-        }
-        let index = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.parse::<u64>().ok());
-        let exists = index.is_some_and(|index| Some(index) < role.replicas);
-        (!exists).then(|| format!("{name} is {host}, but no pod of the job has this name"))
+        let is_absent = if is_kind(workload, "Job", "batch/") {
+            let mut ranks = workload.ranks();
+            let (Some(role), None) = (ranks.next(), ranks.next()) else { return None };
+            let pods = role.replicas?;
+            let own = spec_text(role, "hostname").and_then(prefix_of_index)?;
+            let index = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.parse::<u64>().ok());
+            let may_be_theirs = index.is_some() || *nodes == Some(pods);
+            spec_text(role, "subdomain") == Some(service) && may_be_theirs && index.is_none_or(|index| index >= pods)
+        } else if is_kind(workload, "JobSet", "jobset.x-k8s.io/") {
+            let is_group = nodes.is_some() && *nodes == WorkloadManifest::pods(workload.ranks());
+            let is_own = json::text(workload.value().get("metadata")?, "name") == Some(service);
+            let in_subdomain = workload.roles.iter().all(|role| spec_text(role, "subdomain") == Some(service));
+            in_subdomain && (is_group || is_own) && !workload.roles.iter().any(|role| is_in_job_set(hostname, role))
+        } else {
+            false
+        };
+        is_absent.then(|| format!("{name} is {host}, but no pod of the job has this name"))
     }
 
     /// Returns the problem of the name of `pod` in `service`, if the pod has no record there.
@@ -192,10 +199,26 @@ fn local_name<'a>(host: &'a str, workload: &WorkloadManifest<'_>) -> Option<(&'a
     is_local.then_some((hostname, service))
 }
 
-/// Returns true if the workload is a Job of Kubernetes.
-fn is_job(workload: &WorkloadManifest<'_>) -> bool {
-    let api_version = workload.value().get("apiVersion").and_then(Value::as_str);
-    workload.kind() == "Job" && api_version.is_some_and(|version| version.starts_with("batch/"))
+/// Returns true if the workload has this kind and an API version with this start.
+fn is_kind(workload: &WorkloadManifest<'_>, kind: &str, version: &str) -> bool {
+    let api_version = json::text(workload.value(), "apiVersion");
+    workload.kind() == kind && api_version.is_some_and(|found| found.starts_with(version))
+}
+
+/// Returns the field `name` of the spec of the pods.
+fn spec_text<'a>(role: &RolePods<'a>, name: &str) -> Option<&'a str> {
+    role.original.spec()?.get(name).and_then(Value::as_str)
+}
+
+/// Returns true if `hostname` may be that of a pod of `role` in a `JobSet`: `JOBSET-ROLE-JOB-POD`.
+fn is_in_job_set(hostname: &str, role: &RolePods<'_>) -> bool {
+    // Pods without an index have no record.
+    let Some(first) = spec_text(role, "hostname") else { return false };
+    let jobs = role.original.label(REPLICATED_JOBS).and_then(|jobs| jobs.parse::<u64>().ok());
+    let (Some(own), Some(jobs), Some(pods)) = (first.strip_suffix("-0-0"), jobs, role.replicas) else { return true };
+    let numbers = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
+    let numbers = numbers.and_then(|(job, pod)| Some((job.parse::<u64>().ok()?, pod.parse::<u64>().ok()?)));
+    numbers.is_some_and(|(job, pod)| job < jobs && Some(pod) < pods.checked_div(jobs))
 }
 
 /// Returns the part of `name` before the index at its end; `None` if it has none.
