@@ -65,6 +65,17 @@ fn delivers_settings(
 }
 
 #[rstest]
+#[case::absent(pod(), true)]
+#[case::set_by_the_pod(with(pod(), "/spec/containers/0/env/-", json!({"name": "LD_LIBRARY_PATH", "value": "/b"})), false)]
+fn suggested_settings_are_noted(#[case] pod: Value, #[case] is_noted: bool) {
+    let settings = "[{name: LD_LIBRARY_PATH, value: /a, via: env, optIn: true}, {name: UCX_TLS, value: tcp, via: env}]";
+    let outcome = Scenario::new(&format!("transport: ib\nenv: {settings}")).run(&pod);
+    assert_eq!(decision(&outcome), "applied FabricAdded", "{:#?}", outcome.failure);
+    let parts = notes(&outcome);
+    assert_eq!(parts.contains("skipped LD_LIBRARY_PATH: the profile only suggests it"), is_noted, "{parts}");
+}
+
+#[rstest]
 #[case::pod_network("{}", json!({}), &["NCCL_SOCKET_IFNAME==eth0", "NCCL_OOB_NET_ENABLE=0", "GLOO_SOCKET_IFNAME=eth0"], "added NCCL_SOCKET_IFNAME")]
 #[case::host_network("{}", json!({"hostNetwork": true}), &["NCCL_OOB_NET_ENABLE=0"], "skipped NCCL_SOCKET_IFNAME: interfaces have other names with hostNetwork")]
 #[case::host_network_in_the_file("{nccl: confFile}", json!({"hostNetwork": true}), &[], "skipped NCCL_SOCKET_IFNAME")]

@@ -49,7 +49,23 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
         plan_env(planner, &setting, &routes, &applies, in_file);
     }
     note_omitted_settings(planner);
+    note_suggested_settings(planner);
     plan_file(planner, &file, &routes);
+}
+
+/// Notes the settings that the profile only suggests, for the containers that lack them.
+fn note_suggested_settings(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
+    for setting in profile.env.iter().filter(|setting| setting.opt_in && setting.when.is_none()) {
+        let name = setting.name.as_str();
+        let targets = planner.targets.iter().enumerate();
+        let missing: Vec<usize> =
+            targets.filter(|(_, target)| target.env(name).is_none()).map(|(index, _)| index).collect();
+        if !missing.is_empty() {
+            let suffix = planner.container_suffix(&missing);
+            planner.note_skipped(format!("{name}{suffix}: the profile only suggests it"));
+        }
+    }
 }
 
 impl Setting<'_> {
