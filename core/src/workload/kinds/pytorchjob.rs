@@ -56,6 +56,9 @@ fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> 
     let mut variables = vec![env("PYTHONUNBUFFERED", "1")];
     let processes = processes_per_node(job, &elastic)?;
     if let Some(master) = job.replica("Master") {
+        if master.count != 1 {
+            return Err(job.specs.get("Master").get("replicas").invalid("1"));
+        }
         let port = master.port.to_string();
         let address = job.pod_name("Master", 0);
         // For values such as "auto", which are resolved at run time, the operator assumes one process per node.
@@ -198,6 +201,7 @@ mod tests {
 
     #[rstest]
     #[case::number(json!({"nprocPerNode": 8}), PAIR, "spec.nprocPerNode is 8: expected a string; quote it")]
+    #[case::two_masters(json!({}), &[("Master", 2), ("Worker", 3)], "spec.pytorchReplicaSpecs.Master.replicas is 2: expected 1")]
     #[case::elastic_without_workers(json!({"elasticPolicy": {}}), &[("Master", 1)], "spec.pytorchReplicaSpecs.Worker is missing")]
     fn rejects_what_the_operator_rejects(#[case] spec: Value, #[case] roles: &[(&str, u64)], #[case] message: &str) {
         assert_eq!(error(&job(&FRAMEWORK, &spec, roles)), message);
