@@ -107,8 +107,8 @@ item! {
     }
     partial: |fields: &mut Fields<'_>| {
         let namespaces = namespaces.as_ref();
-        let parts = Parts { transport, env: &env, resources: &resources, networks: &networks, volumes: &volumes, pod: &pod,
-            fail_closed: &fail_closed, namespaces };
+        let parts = Parts { transport, matches: &matches, env: &env, resources: &resources, networks: &networks,
+            volumes: &volumes, pod: &pod, fail_closed: &fail_closed, namespaces };
         parts.check(fields);
     },
 }

@@ -135,6 +135,10 @@ fn check_profile(body: &str, expected: &[&str]) {
     "resources: [{name: requests.foo.com/x}]\n",
     &[r#"line 7: resources[0].name: expected a resource such as rdma/ib or hugepages-2Mi, found "requests.foo.com/x""#]
 )]
+#[case::accelerator_as_adapter(
+    "resources: [{name: nvidia.com/gpu, count: 4}]\n",
+    &["line 7: resources[0].name: nvidia.com/gpu is an accelerator of match.gpuResources: expected an adapter or huge pages"]
+)]
 #[case::part_of_a_huge_page(
     "resources: [{name: hugepages-2Mi, quantity: 5121Mi}]\n",
     &["line 7: resources[0].quantity: expected a multiple of 2Mi, because the apiserver rejects others, found 5121Mi"]
