@@ -118,6 +118,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             report_host_access(&configuration);
             report_misspelled_machines(&configuration);
             report_unlisted_machines(&configuration);
+            report_absent_interfaces(&configuration);
             report_undelivered_settings(&configuration);
             report_suggested_settings(&configuration);
             Ok(Status::Success)
@@ -291,6 +292,20 @@ fn report_unlisted_machines(configuration: &Configuration) {
              {machine} in `match.machines`"
         ))
     });
+}
+
+/// Prints a warning for each custom profile whose settings name interfaces that it does not attach.
+fn report_absent_interfaces(configuration: &Configuration) {
+    let profiles = &configuration.fabric.profiles;
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
+        for (variable, interface) in entry.profile.absent_interfaces() {
+            print_warning(
+                &mut stderr,
+                format_args!("profile {name}: {variable} names {interface}, which is not in `networks.gke.interfaces`"),
+            );
+        }
+    }
 }
 
 /// Prints a note for each custom profile that may deliver settings of other libraries in NCCL's configuration file.

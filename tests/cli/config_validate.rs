@@ -98,6 +98,10 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     &["config: {fabric: {profiles: [{name: mine, transport: ib, env: [{name: LD_LIBRARY_PATH, value: /a, via: env, optIn: true}]}]}}\n"], 0,
     "is valid", "note: profile mine does not set LD_LIBRARY_PATH, which it only suggests"
 )]
+#[case::absent_interface(
+    &["config: {fabric: {profiles: [{name: mine, transport: tcpxo, env: [{name: NCCL_FASTRAK_IFNAME, value: 'eth1,eth9'}], networks: {gke: {interfaces: [{interfaceName: eth1, network: a}]}}}]}}\n"], 0,
+    "is valid", "warning: profile mine: NCCL_FASTRAK_IFNAME names eth9, which is not in `networks.gke.interfaces`"
+)]
 #[case::misspelled_machine(
     &["config: {fabric: {profiles: [{name: mine, transport: efa, match: {machines: [p5.48xlrge]}}]}}\n"], 0, "is valid",
     "warning: profile mine: no instance type is called p5.48xlrge: did you mean p5.48xlarge?"

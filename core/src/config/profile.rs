@@ -43,6 +43,7 @@ use self::check::Parts;
 use super::LintSettings;
 use super::fields::Fields;
 use super::section::item;
+use crate::fabric::nccl::PLUGIN_INTERFACES;
 use crate::keys;
 
 item! {
@@ -142,6 +143,17 @@ impl Profile {
     /// Returns the variables that the profile only suggests.
     pub fn suggested_settings(&self) -> impl Iterator<Item = &str> {
         self.env.iter().filter(|setting| setting.opt_in).map(|setting| setting.name.as_str())
+    }
+
+    /// Returns the interfaces that a setting for a plugin of GKE names, but that the profile does not attach, each with the variable.
+    pub fn absent_interfaces(&self) -> impl Iterator<Item = (&str, &str)> {
+        let attached = &self.networks.gke.interfaces;
+        let settings = self.env.iter().filter(|setting| PLUGIN_INTERFACES.contains(&setting.name.as_str()));
+        let named = settings.flat_map(|setting| {
+            setting.value.as_str().split(',').map(move |interface| (setting.name.as_str(), interface.trim()))
+        });
+        let is_attached = move |name: &str| attached.iter().any(|interface| interface.interface_name.as_str() == name);
+        named.filter(move |(_, name)| !attached.is_empty() && !name.is_empty() && !is_attached(name))
     }
 
     /// Returns true if the profile gives containers access to the node: privileges, host paths or the host network.

@@ -91,6 +91,8 @@ const PLUGIN_PREFIXES: &[&str] = &[
 
 /// Variables of Gloo and TensorPipe with plain interface names: no prefix match, no `^`, no `=`.
 const PLAIN_INTERFACE_VARIABLES: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"];
+/// Variables with the interfaces that the plugins of GKE use for the traffic between GPUs.
+pub(crate) const PLUGIN_INTERFACES: [&str; 2] = ["NCCL_FASTRAK_IFNAME", "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME"];
 
 /// Maximum number of sockets per connection.
 pub(crate) const MAX_SOCKETS: i64 = 64;

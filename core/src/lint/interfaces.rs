@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::context::{CheckContext, ContainerFacts};
-use super::network::interfaces;
+use super::network::{GKE, interfaces};
 use super::setting::Origin;
 use super::sink::FindingSink;
-use crate::fabric::nccl::{DeviceList, takes_plain_interfaces};
+use crate::fabric::nccl::{DeviceList, PLUGIN_INTERFACES, takes_plain_interfaces};
 use crate::finding::Severity;
 
 /// Variable with NCCL's syntax for interface lists. `NCCL_OOB_NET_IFNAME` contains names of adapters.
@@ -46,6 +46,9 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
     }
     let Some(interfaces) = interfaces(context) else { return };
     for container in &context.containers {
+        if context.input.pod.annotation(GKE).is_some() {
+            report_absent(container, &interfaces, findings);
+        }
         // The ranks that a launcher starts run in other pods, with other interfaces.
         let is_of_others = |origin| matches!(origin, Origin::Mpirun(_)) && context.is_launcher(container);
         let setting = container.settings.get(IFNAME).filter(|setting| !is_of_others(setting.origin));
@@ -56,6 +59,20 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
             let value = quoted(value);
             let message = format!("{}: {IFNAME}={value} matches none of {known}", container.display_name());
             findings.push(container.settings.field(IFNAME), message);
+        }
+    }
+}
+
+/// Part of FP007: a plugin of GKE uses an interface that the pod does not have.
+fn report_absent(container: &ContainerFacts<'_>, interfaces: &[String], findings: &mut FindingSink<'_>) {
+    for variable in PLUGIN_INTERFACES {
+        let names = container.settings.value(variable).unwrap_or_default().split(',').map(str::trim);
+        let absent = names.filter(|name| !name.is_empty() && !interfaces.iter().any(|interface| interface == name));
+        let absent: Vec<&str> = absent.take(MAX_LISTED).collect();
+        if !absent.is_empty() {
+            let message =
+                format!("{}: {variable} lists {}, which the pod lacks", container.display_name(), absent.join(", "));
+            findings.push(container.settings.field(variable), message);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Networks of the pod and the interfaces that they add: FP017, FP018, FP022.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
@@ -24,7 +26,7 @@ const FIX_POLICY: &str = "set dnsPolicy: ClusterFirstWithHostNet";
 const FIX_ANNOTATIONS: &str = "remove the Istio annotations";
 
 /// Annotation of GKE multi-networking.
-const GKE: &str = "networking.gke.io/interfaces";
+pub(super) const GKE: &str = "networking.gke.io/interfaces";
 
 /// Returns the interfaces that the pod is known to have, or `None` if an annotation cannot be parsed.
 pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
@@ -37,6 +39,9 @@ pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
         interfaces.extend(entries.iter().filter_map(|entry| str_at(entry, "interfaceName").map(str::to_owned)));
     }
+    // The annotation of GKE usually contains the default one.
+    let mut seen = BTreeSet::new();
+    interfaces.retain(|interface| seen.insert(interface.clone()));
     Some(interfaces)
 }
 

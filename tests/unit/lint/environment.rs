@@ -140,6 +140,21 @@ fn attached(annotation: &str, interface: &str) -> Scenario {
     attached(r#"networking.gke.io/interfaces: '[{"interfaceName": "eth2", "network": "rdma-0"}]'"#, "=eth2"),
     None
 )]
+#[case::gke_with_the_default_interface(
+    attached(
+        r#"networking.gke.io/interfaces: '[{"interfaceName": "eth0", "network": "default"}, {"interfaceName": "eth2", "network": "rdma-0"}]'"#,
+        "=eth9"
+    ),
+    Some("container train: NCCL_SOCKET_IFNAME==eth9 matches none of eth0, eth2")
+)]
+#[case::plugin_of_gke(
+    pod(
+        r#"{metadata: {annotations: {networking.gke.io/interfaces: '[{"interfaceName": "eth9", "network": "vpc1"}, {"interfaceName": "eth2", "network": "vpc2"}]'}},
+         spec: {containers: [{name: train, env: [{name: NCCL_FASTRAK_IFNAME, value: 'eth1,eth2'}]}]}}"#
+    ),
+    Some("container train: NCCL_FASTRAK_IFNAME lists eth1, which the pod lacks")
+)]
+#[case::plugin_of_gke_without_networks(env(&[("NCCL_FASTRAK_IFNAME", "eth1,eth2")]), None)]
 #[case::claimed(
     pod(
         "{spec: {resourceClaims: [{name: nic}], containers: [{name: train, env: [{name: NCCL_SOCKET_IFNAME, value: ens}]}]}}"
