@@ -32,7 +32,7 @@ const FIX_IN_AMBIENT: &str =
 /// How to fix ports that no mode captures.
 const FIX_OF_PORTS: &str = "list the ports in traffic.sidecar.istio.io/includeInboundPorts, select trainmesh.dev/mesh-traffic: direct, or remove it";
 /// How to fix a label or annotation of Istio.
-const FIX_OF_ISTIO: &str = "correct the label or annotation of Istio as the message says, or remove it";
+const FIX_OF_ISTIO: &str = "follow the message, or remove the label or annotation of Istio";
 /// How to fix an annotation that names containers.
 const FIX_OF_CONTAINERS: &str = "name containers of the pod in the annotation, or remove it";
 /// Part of the names of the labels and annotations of Istio.

@@ -123,13 +123,13 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
 #[rstest]
 #[case::value_that_istio_rejects(
     annotated("traffic.sidecar.istio.io/excludeOutboundPorts: 'x'").labelled("istio-injection", "enabled"),
-    "FP045", Severity::Error, "correct the label or annotation of Istio as the message says, or remove it"
+    "FP045", Severity::Error, "follow the message, or remove the label or annotation of Istio"
 )]
 #[case::value_without_effect(
     labeled("istio.io/dataplane-mode: None"),
     "FP045",
     Severity::Warning,
-    "correct the label or annotation of Istio as the message says, or remove it"
+    "follow the message, or remove the label or annotation of Istio"
 )]
 #[case::containers(
     named("trainmesh.dev/payload-containers: 'train,trian'"),
