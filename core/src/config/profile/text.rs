@@ -116,7 +116,7 @@ string_types! {
     ResourceName {
         expected: "a resource such as rdma/ib or hugepages-2Mi",
         pattern: concat!("^(", pattern!(domain), "/", pattern!(name), "|hugepages-[0-9]+[KMG]i)$"),
-        except: {"pattern": "^requests\\."},
+        except: {"type": "string", "pattern": "^requests\\."},
         check: |text| has_valid_size(text)
             || (text.contains('/') && labels::is_key(text) && !text.starts_with("requests."))
     }
