@@ -37,6 +37,9 @@ const GROUPS: [(&str, &[&str]); 3] = [
 /// Kinds that are not workloads, but whose names resemble a workload kind of their group.
 const NOT_MISSPELLED: [(&str, &str); 1] = [("grove.io", "PodClique")];
 
+/// Groups of an API before the current one, in which the kind has other fields.
+const OLD_GROUPS: [&str; 1] = ["cluster.ray.io"];
+
 /// Names of kinds that their own command lines and documents use, but not their API: API group, name, and kind.
 const ALIASES: [(&str, &str, &str); 2] =
     [("batch.volcano.sh", "VolcanoJob", "Job"), ("batch.volcano.sh", "VCJob", "Job")];
@@ -101,25 +104,37 @@ fn is_acronym(text: &str, kind: &str) -> bool {
 }
 
 /// Returns the supported kind that a manifest probably means whose API group does not exist: the kind has another group, and only
-/// Kubernetes itself defines kinds in the group of the manifest, or its name is misspelled.
+/// Kubernetes itself defines kinds in the group of the manifest, or its name is misspelled. Of several versions, it is the most similar.
 fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let group = group_of(api_version);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known: Vec<_> = KINDS.iter().copied().filter(|known| known.kind.eq_ignore_ascii_case(kind)).collect();
     let groups: Vec<&str> = known.iter().map(|known| known.group).collect();
-    let near = similar_group(group, &groups);
-    if !is_group_of_kubernetes(api_version) {
-        return known.iter().copied().find(|known| Some(known.group) == near);
-    }
-    let is_of_kubernetes = |known: &&&WorkloadKind| GROUPS.iter().any(|(name, _)| *name == known.group);
-    known.iter().find(is_of_kubernetes).or(known.first()).copied()
+    let is_of_kubernetes = |group: &&&str| GROUPS.iter().any(|(name, _)| name == *group);
+    let near = if is_group_of_kubernetes(api_version) {
+        groups.iter().find(is_of_kubernetes).or(groups.first()).copied()
+    } else {
+        similar_group(group, &groups)
+    };
+    find_other_version(&format!("{}/{version}", near?), kind)
 }
 
-/// Returns the group in `known` that `group` probably means. A group may lack its first label: `volcano.sh` instead of
-/// `batch.volcano.sh`.
+/// Returns the group in `known` that `group` probably means. The first label of a group may be missing, added or another one:
+/// `volcano.sh` or `scheduling.volcano.sh` instead of `batch.volcano.sh`.
 fn similar_group<'a>(group: &str, known: &[&'a str]) -> Option<&'a str> {
-    let is_parent =
-        |known: &&&str| group.contains('.') && known.strip_suffix(group).is_some_and(|rest| rest.ends_with('.'));
-    nearest(group, known).or_else(|| known.iter().find(is_parent).copied())
+    if OLD_GROUPS.contains(&group) {
+        return None;
+    }
+    let is_sibling = |known: &str| {
+        let parents = group.split_once('.').zip(known.split_once('.'));
+        parents.is_some_and(|((_, own), (_, other))| own == other && own.contains('.'))
+    };
+    let is_related = |known: &&&str| is_sibling(known) || is_within(known, group) || is_within(group, known);
+    nearest(group, known).or_else(|| known.iter().find(is_related).copied())
+}
+
+/// Returns true if `group` is a subdomain of the domain `parent`.
+fn is_within(group: &str, parent: &str) -> bool {
+    parent.contains('.') && group.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'))
 }
 
 /// Returns true if only Kubernetes itself defines kinds of the API group.
@@ -188,6 +203,11 @@ mod tests {
     #[case::another_domain("jobset.k8s.io/v1alpha2", "JobSet", Some("jobset.x-k8s.io/v1alpha2 JobSet"))]
     #[case::similar_kinds_of_two_groups("batch.volcano.sh/v1alpha1", "Jobs", None)]
     #[case::without_the_first_label("volcano.sh/v1alpha1", "Job", Some("batch.volcano.sh/v1alpha1 Job"))]
+    #[case::with_another_first_label("scheduling.volcano.sh/v1beta1", "Job", Some("batch.volcano.sh/v1alpha1 Job"))]
+    #[case::with_one_more_label("training.kubeflow.org/v1", "PyTorchJob", Some("kubeflow.org/v1 PyTorchJob"))]
+    #[case::old_group("cluster.ray.io/v1", "RayCluster", None)]
+    #[case::similar_version("mpi.kubeflow.org/v2beta1", "MPIJob", Some("kubeflow.org/v2beta1 MPIJob"))]
+    #[case::older_version("mpi.kubeflow.org/v1", "MPIJob", Some("kubeflow.org/v1 MPIJob"))]
     #[case::another_project("example.com/v1", "PyTorchJob", None)]
     #[case::tutorial("batch.tutorial.kubebuilder.io/v1", "CronJob", None)]
     #[case::no_workload("v1", "Config", None)]
