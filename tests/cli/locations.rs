@@ -537,9 +537,30 @@ fn jobs_in_a_default_queue_need_no_label(
     "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: a, labels: {kueue.x-k8s.io/queuename: q}}\nspec: {selector: {}, template: {spec: {containers: [{name: a, image: i}]}}}\n",
     0
 )]
+#[case::pod_template(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {metadata: {labels: {kueue.x-k8s.io/queue-nam: q}}, spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n",
+    1
+)]
+#[case::pod_template_of_an_admitted_job(
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {metadata: {labels: {kueue.x-k8s.io/local-queue-name: q}}, spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}\n",
+    0
+)]
 fn misspelled_labels_of_queues_are_reported(#[case] input: &str, #[case] count: usize) {
     let run = trainmesh(&["lint", "-f", "-"], input);
     assert_eq!(run.stderr.matches("names no queue: use kueue.x-k8s.io/queue-name").count(), count, "{run:#?}");
+}
+
+/// A queue in an annotation of the pod template is reported with the place of the label.
+#[test]
+fn annotations_of_pod_templates_name_no_queue() {
+    let template = "{metadata: {annotations: {kueue.x-k8s.io/queue-name: q}}, spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}";
+    let job = format!(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: a}}\nspec: {{schedule: '0 0 * * *', jobTemplate: {{spec: {{template: {template}}}}}}}\n"
+    );
+    let run = trainmesh(&["lint", "-f", "-"], &job);
+    let expected = "line 4: TR016: CronJob default/a: annotation kueue.x-k8s.io/queue-name names no queue: set the label in \
+                    .spec.jobTemplate.metadata.labels";
+    assert!(run.stderr.contains(expected), "{run:#?}");
 }
 
 /// Other labels, other modes and jobs with a queue are not reported.

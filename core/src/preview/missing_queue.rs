@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::queue_labels::{has_queue, integration, managed_path};
+use super::walk::{Next, is_pod_template, joined, visit_objects};
 use super::{MAX_WARNINGS, PodReport, name_of};
 use crate::config::LintSettings;
 use crate::gang::GangMode;
@@ -26,6 +27,17 @@ const MANAGED_AS_PODS: [(&str, &str); 3] = [("v1", "Pod"), ("apps/v1", "Deployme
 
 /// Condition on which Kueue gives a job without the label a queue.
 const UNLESS_DEFAULT: &str = "unless the namespace has a LocalQueue called default";
+
+/// A label or annotation that resembles the label of a queue, or is that label.
+struct SimilarKey<'a> {
+    /// Path of the object that has it.
+    owner: String,
+    /// `labels` or `annotations`.
+    map: &'static str,
+    key: &'a str,
+    /// True if the object is a pod template.
+    is_of_pods: bool,
+}
 
 /// Returns the warnings about `document`, of this `kind`: one for each label that resembles that of a queue, if the job has none, or else
 /// one if its pods, which `reports` contains, are left to Kueue, but it names no queue, nor has its namespace a default one.
@@ -56,19 +68,22 @@ pub(super) fn warnings(
     let api_version = json::text(value, "apiVersion").unwrap_or_default();
     let is_managed = integration.is_some() || MANAGED_AS_PODS.contains(&(api_version, kind));
     let keys = if is_managed { similar_keys(value, path) } else { Vec::new() };
-    // Templates of charts leave the queue empty where there is none.
-    let is_mistake = |entry: &(&str, &str)| match *entry {
-        ("labels", KUEUE_QUEUE) => is_left,
-        ("labels", SET_BY_KUEUE) => kind != "Pod",
+    // Templates of charts leave the queue empty where there is none, and those of pods are copied from pods of admitted jobs. TR006
+    // reports a queue of the pod templates.
+    let is_mistake = |entry: &SimilarKey<'_>| match (entry.map, entry.key) {
+        ("labels", KUEUE_QUEUE) => is_left && !entry.is_of_pods,
+        ("labels", SET_BY_KUEUE) => kind != "Pod" && !entry.is_of_pods,
         _ => true,
     };
     let mistakes = keys.into_iter().filter(is_mistake);
     let mut warnings: Vec<DocumentWarning> = Vec::new();
-    for (map, key) in mistakes {
+    for SimilarKey { owner, map, key, is_of_pods } in mistakes {
+        let place = if is_of_pods { format!(" in {path}.metadata.labels") } else { String::new() };
         let fix = match (map, key) {
             ("labels", KUEUE_QUEUE) => "set it to the name of a LocalQueue".to_owned(),
+            (_, KUEUE_QUEUE) if is_of_pods => format!("set the label{place}"),
             (_, KUEUE_QUEUE) => "make it a label".to_owned(),
-            _ => format!("use {KUEUE_QUEUE}"),
+            _ => format!("use {KUEUE_QUEUE}{place}"),
         };
         let consequence = if is_left {
             format!(", so that Kueue does not manage the pods of gang mode kueue, {UNLESS_DEFAULT}")
@@ -77,7 +92,7 @@ pub(super) fn warnings(
         };
         let entry = map.trim_end_matches('s');
         let message = format!("{entry} {key} names no queue{consequence}: {fix}{enable}");
-        warnings.push(warning(&format!("{path}.metadata.{map}[{key}]"), &message));
+        warnings.push(warning(&format!("{owner}.metadata.{map}[{key}]"), &message));
     }
     // TR006 reports a queue of the pod templates.
     if !is_left || has_queue(value) {
@@ -106,18 +121,35 @@ fn is_left_to_kueue(report: &PodReport) -> bool {
     report.rules.iter().any(|rule| rule.rule == RuleId::Gang && rule.reason == Reason::GangLeftToKueue)
 }
 
-/// Returns the map and the key of each label and annotation at `path` of `workload` that resembles the label of a queue, or is that label
-/// without a value.
-fn similar_keys<'a>(workload: &'a Value, path: &str) -> Vec<(&'static str, &'a str)> {
-    let owner = if path.is_empty() { Some(workload) } else { workload.pointer(&path.replace('.', "/")) };
-    let Some(metadata) = owner.and_then(|owner| owner.get("metadata")) else { return Vec::new() };
+/// Returns the keys of `workload`, in the object at `path` and in the pod templates, that resemble the label of a queue.
+fn similar_keys<'a>(workload: &'a Value, path: &str) -> Vec<SimilarKey<'a>> {
+    let managed = if path.is_empty() { Some(workload) } else { workload.pointer(&path.replace('.', "/")) };
     let mut found = Vec::new();
-    for map in ["labels", "annotations"] {
-        let keys = metadata.get(map).and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str);
-        found.extend(keys.filter(|key| resembles_queue(key)).map(|key| (map, key)));
+    if let Some(fields) = managed.and_then(Value::as_object) {
+        found.extend(SimilarKey::all(path, fields, false));
     }
+    visit_objects(workload, &mut Vec::new(), &mut |path, fields| {
+        if !path.is_empty() && is_pod_template(fields) {
+            found.extend(SimilarKey::all(&joined(path), fields, true));
+        }
+        if found.len() < MAX_WARNINGS { Next::Inside } else { Next::Stop }
+    });
     found.truncate(MAX_WARNINGS);
     found
+}
+
+impl<'a> SimilarKey<'a> {
+    /// Returns those in the metadata of the object at `owner`.
+    fn all(owner: &str, object: &'a Map<String, Value>, is_of_pods: bool) -> Vec<Self> {
+        let Some(metadata) = object.get("metadata") else { return Vec::new() };
+        let mut found = Vec::new();
+        for map in ["labels", "annotations"] {
+            let keys = metadata.get(map).and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str);
+            let similar = keys.filter(|key| resembles_queue(key));
+            found.extend(similar.map(|key| Self { owner: owner.to_owned(), map, key, is_of_pods }));
+        }
+        found
+    }
 }
 
 fn resembles_queue(key: &str) -> bool {
