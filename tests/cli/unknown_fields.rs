@@ -126,7 +126,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::key_of_a_scheduler_in_another_map(
     "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.k8s.io/group-name: a}}\n"), 1, &[],
-    "scheduling.k8s.io/group-name has no effect in .spec.template.metadata.labels: set the annotation in metadata.annotations\n"
+    "scheduling.k8s.io/group-name has no effect in .spec.template.metadata.labels: set the annotation in .spec.template.metadata.annotations\n"
 )]
 #[case::key_of_a_scheduler_in_both_maps(
     "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.k8s.io/group-name: a}, annotations: {scheduling.k8s.io/group-name: a}}\n"),

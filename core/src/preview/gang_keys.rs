@@ -47,17 +47,24 @@ fn check_object(path: &[Step<'_>], fields: &Map<String, Value>, found: &mut Vec<
     let map = |name: &str| metadata.and_then(|metadata| metadata.get(name)?.as_object());
     for name in ["labels", "annotations"] {
         for key in map(name).into_iter().flat_map(Map::keys) {
-            let path = joined(&[path, &[Step::Key("metadata"), Step::Key(name)]].concat());
-            let field = format!("{path}[{key}]");
+            let place = |map: &str| {
+                if is_pod {
+                    joined(&[path, &[Step::Key("metadata"), Step::Key(map)]].concat())
+                } else {
+                    format!("the {map} of the pod template")
+                }
+            };
+            let own = joined(&[path, &[Step::Key("metadata"), Step::Key(name)]].concat());
+            let field = format!("{own}[{key}]");
             if let Some(near) = misspelled_key(key) {
-                let place = only_map(&near).filter(|map| *map != name);
-                let place = place.map(|map| format!(" in metadata.{map}")).unwrap_or_default();
-                found.push((field, format!("{key} has no effect in {path}: did you mean {near}{place}?")));
+                let place = only_map(&near).filter(|map| *map != name).map(|map| format!(" in {}", place(map)));
+                let place = place.unwrap_or_default();
+                found.push((field, format!("{key} has no effect in {own}: did you mean {near}{place}?")));
             } else if let Some(right) = only_map(key)
                 .filter(|right| is_pod && *right != name && map(right).is_none_or(|map| !map.contains_key(key)))
             {
                 let entry = right.trim_end_matches('s');
-                found.push((field, format!("{key} has no effect in {path}: set the {entry} in metadata.{right}")));
+                found.push((field, format!("{key} has no effect in {own}: set the {entry} in {}", place(right))));
             }
         }
     }
