@@ -137,18 +137,21 @@ pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
 
 /// Returns the problem of a known key with another domain, such as `trainmesh.io/fabric` or `Trainmesh.dev/fabric`.
 fn other_domain(key: &str) -> Option<String> {
+    let known = key_with_other_domain(key)?;
+    Some(format!("{} has no effect: did you mean {known}?", excerpt(key)))
+}
+
+/// Returns the known key that `key` is with another domain.
+pub(crate) fn key_with_other_domain(key: &str) -> Option<&'static str> {
     let (domain, name) = key.split_once('/')?;
+    let is_named =
+        |known: &str| known.strip_prefix(keys::OWN_PREFIX).is_some_and(|known| known.eq_ignore_ascii_case(name));
+    let (known, _) = KNOWN.iter().find(|(known, _)| is_named(known))?;
     let own = keys::OWN_PREFIX.trim_end_matches('/');
     let is_of_project = domain.get(..PROJECT.len()).is_some_and(|start| start.eq_ignore_ascii_case(PROJECT));
     // A domain of another project may resemble it, such as training.dev.
     let is_misspelled = || domain.len() <= MAX_DOMAIN && strsim::osa_distance(domain, own) <= 2;
-    if !is_of_project && !is_misspelled() {
-        return None;
-    }
-    let is_named =
-        |known: &str| known.strip_prefix(keys::OWN_PREFIX).is_some_and(|known| known.eq_ignore_ascii_case(name));
-    let (known, _) = KNOWN.iter().find(|(known, _)| is_named(known))?;
-    Some(format!("{} has no effect: did you mean {known}?", excerpt(key)))
+    (domain != own && (is_of_project || is_misspelled())).then_some(*known)
 }
 
 fn unknown_key(location: Location, key: &str, name: &str) -> String {
@@ -201,8 +204,16 @@ fn short(key: &'static str) -> &'static str {
 
 /// Returns the known key that `key`, an unknown one of trainmesh in the map of a pod's metadata, is meant to be.
 pub(crate) fn misspelled_key(location: Location, key: &str) -> Option<&'static str> {
+    if let Some(known) = key_with_other_domain(key) {
+        return Some(known);
+    }
     let name = key.strip_prefix(keys::OWN_PREFIX).filter(|_| pod_map(key).is_none())?;
     Some(similar_key(location, name)?.0)
+}
+
+/// Returns true if only trainmesh sets `key`, on pods.
+pub(crate) fn is_set_by_trainmesh(key: &str) -> bool {
+    KNOWN[OF_USERS..].iter().any(|(known, _)| *known == key)
 }
 
 fn kind_of_entry(locations: &[Location]) -> &'static str {

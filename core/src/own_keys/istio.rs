@@ -24,8 +24,9 @@ const ISTIO_DOMAIN: &str = "istio.io/";
 const ISTIO_POD_LABELS: [&str; 3] = [keys::SIDECAR_INJECT, keys::DATAPLANE_MODE, keys::ISTIO_REVISION];
 /// Annotations by which Istio injects a pod, or redirects its traffic (istio/api, `annotation/annotations.yaml`): all of the second
 /// domain, because their names are similar.
-const ISTIO_POD_ANNOTATIONS: [&str; 12] = [
+const ISTIO_POD_ANNOTATIONS: [&str; 13] = [
     keys::SIDECAR_INJECT,
+    "inject.istio.io/templates",
     keys::NATIVE_SIDECAR,
     keys::INTERCEPTION_MODE,
     keys::INCLUDE_INBOUND_PORTS,

@@ -39,6 +39,13 @@ use crate::config::Configuration;
         "traffic.sidecar.istio.io/excludeInboundPort has no effect: did you mean traffic.sidecar.istio.io/excludeInboundPorts?"
     )
 )]
+#[case::misspelled_templates(
+    PodAnnotation,
+    "inject.istio.io/template",
+    "sidecar",
+    Some("inject.istio.io/template has no effect: did you mean inject.istio.io/templates?")
+)]
+#[case::templates(PodAnnotation, "inject.istio.io/templates", "sidecar", None)]
 #[case::similar_istio_annotation(PodAnnotation, "traffic.sidecar.istio.io/includeOutboundPorts", "22", None)]
 #[case::other_istio_annotation(PodAnnotation, "sidecar.istio.io/proxyCPULimit", "2", None)]
 #[case::istio_revision(PodLabel, "istio.io/rev", "canary", None)]

@@ -12,8 +12,11 @@ use crate::gang::key;
 use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
 use crate::manifest::{Document, DocumentWarning};
-use crate::own_keys::{Location, fabric_problem, misspelled_key, pod_map, problem};
+use crate::own_keys::{
+    Location, fabric_problem, is_set_by_trainmesh, key_with_other_domain, misspelled_key, pod_map, problem,
+};
 use crate::pod::Pod;
+use crate::scope;
 use crate::step::Step;
 use crate::workload;
 
@@ -39,8 +42,12 @@ struct Template<'a> {
 const MAX_ENTRIES: usize = 1_000;
 
 /// Prefixes of the keys of Istio that affect pods.
-const ISTIO_PREFIXES: [&str; 4] =
-    ["sidecar.istio.io/", "traffic.sidecar.istio.io/", keys::PROXY_CONFIG, keys::DATAPLANE_MODE];
+const ISTIO_PREFIXES: [&str; 5] =
+    ["sidecar.istio.io/", "traffic.sidecar.istio.io/", "inject.istio.io/", keys::PROXY_CONFIG, keys::DATAPLANE_MODE];
+/// Kinds of Istio's own workloads, whose label with the revision is about the installation.
+const KINDS_OF_ISTIO: [&str; 2] = ["Deployment", "DaemonSet"];
+/// Value of [`keys::ISTIO_INJECTION`] that excludes the pods of a namespace.
+const NOT_INJECTED: &str = "disabled";
 
 /// Returns a warning of FP045 or TR006 for each label and annotation on `document` that only some or none of its pods get. `kind` is
 /// the kind of the document, which has no `namespace` if it is one of the cluster. `reports` contains its pods, none for a runtime.
@@ -55,7 +62,7 @@ pub(super) fn warnings(
     // An operator that is not known may copy keys that it does not own.
     let is_generic = reports.iter().any(|report| report.generic);
     let is_reported = |entry: &Entry<'_>| settings.warns(entry.check()) && (entry.check() == OWN_KEYS || !is_generic);
-    let mut found = if kind == "Pod" { Vec::new() } else { entries(&document.value) };
+    let mut found = if kind == "Pod" { Vec::new() } else { entries(&document.value, kind) };
     found.retain(is_reported);
     if found.is_empty() {
         return Vec::new();
@@ -81,6 +88,14 @@ pub(super) fn warnings(
                     .map_or_else(|| "on the pod template of its runtime".to_owned(), |place| format!("in {place}"));
                 format!("{key} has no effect in {path}: did you mean {near} {place}?")
             }
+            (None, _) if is_set_by_trainmesh(key) => {
+                format!("{key} has no effect in {path}: only trainmesh sets it, on pods; remove it")
+            }
+            (None, _) if entry.includes_namespace() => format!(
+                "{key} has no effect in {path}: it includes pods only as a label of their Namespace; on pods, only {} has an \
+                 effect",
+                scope::DISABLED
+            ),
             // There is no place for a key that does not exist.
             (None, Some(problem)) if check == OWN_KEYS && pod_map(key).is_none() => problem,
             (None, problem) => {
@@ -99,8 +114,8 @@ pub(super) fn object_name(kind: &str, namespace: Option<&str>, name: &str) -> St
     namespace.map_or_else(|| format!("{kind} {name}"), |namespace| format!("{kind} {namespace}/{name}"))
 }
 
-/// Returns the entries of `object`, except those of pod templates.
-fn entries(object: &Value) -> Vec<Entry<'_>> {
+/// Returns the entries of `object`, of this `kind`, except those of pod templates.
+fn entries<'a>(object: &'a Value, kind: &str) -> Vec<Entry<'a>> {
     let mut found = Vec::new();
     visit_objects(object, &mut Vec::new(), &mut |path, fields| {
         if Template::new(path, fields).is_some() {
@@ -108,7 +123,7 @@ fn entries(object: &Value) -> Vec<Entry<'_>> {
         }
         for map in ["labels", "annotations"] {
             let entries = fields.get(map).and_then(Value::as_object).into_iter().flat_map(Map::iter);
-            let of_pods = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX) || is_foreign(key));
+            let of_pods = entries.filter(|(key, value)| check_of(key) == OWN_KEYS || is_foreign(map, key, value, kind));
             found.extend(of_pods.take(MAX_ENTRIES).map(|(key, value)| {
                 let path = [path, &[Step::Key(map)]].concat();
                 Entry { path, map, key, value }
@@ -142,11 +157,14 @@ impl<'a> Template<'a> {
         Some(Self { path: path.to_vec(), fields, is_clique })
     }
 
-    /// Returns true if the pods of the template have `entry`.
+    /// Returns true if the pods of the template have `entry`, or the label by which Istio excludes pods rather than namespaces.
     fn has(&self, entry: &Entry<'_>) -> bool {
         let owner =
             if self.is_clique { Some(self.fields) } else { self.fields.get("metadata").and_then(Value::as_object) };
-        owner.and_then(|owner| owner.get(entry.map)?.get(entry.key)) == Some(entry.value)
+        let entries = owner.and_then(|owner| owner.get(entry.map));
+        let is_replaced = entry.key == keys::ISTIO_INJECTION;
+        is_replaced && entries.is_some_and(|entries| entries.get(keys::SIDECAR_INJECT).is_some())
+            || entries.and_then(|entries| entries.get(entry.key)) == Some(entry.value)
     }
 
     /// Returns the path of the labels and annotations of the pods.
@@ -156,15 +174,31 @@ impl<'a> Template<'a> {
     }
 }
 
-/// Returns true if `key` is one of Istio, Kueue or a gang scheduler that has an effect on pods only.
-fn is_foreign(key: &str) -> bool {
-    let of_pods: [&[&str]; 2] = [&key::OF_PODS, &key::KUEUE_TOPOLOGY];
-    ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) || of_pods.iter().any(|keys| keys.contains(&key))
+/// Returns true if the entry `key`=`value` of `map` is one of Istio, Kueue or a gang scheduler that has an effect on pods only, in a document
+/// of this `kind`.
+fn is_foreign(map: &str, key: &str, value: &Value, kind: &str) -> bool {
+    let is_of_istio = match key {
+        keys::ISTIO_REVISION => map == "labels" && !KINDS_OF_ISTIO.contains(&kind),
+        keys::ISTIO_INJECTION => map == "labels" && value == NOT_INJECTED,
+        _ => ISTIO_PREFIXES.iter().any(|prefix| key.starts_with(prefix)),
+    };
+    is_of_istio || key::OF_PODS.contains(&key) || key::KUEUE_TOPOLOGY.contains(&key)
+}
+
+/// Returns the check of an entry with this `key`.
+fn check_of(key: &str) -> CheckId {
+    let is_own = key.starts_with(keys::OWN_PREFIX) || key_with_other_domain(key).is_some();
+    if is_own { OWN_KEYS } else { MISPLACED_KEYS }
 }
 
 impl<'a> Entry<'a> {
+    /// Returns true if the entry is a label with which a Namespace includes its pods.
+    fn includes_namespace(&self) -> bool {
+        self.key == keys::INJECT && (self.value == scope::ENABLED || self.value == scope::AUDIT)
+    }
+
     fn check(&self) -> CheckId {
-        if self.key.starts_with(keys::OWN_PREFIX) { OWN_KEYS } else { MISPLACED_KEYS }
+        check_of(self.key)
     }
 
     /// Returns where in pods the entry has an effect, or would have one.
@@ -227,10 +261,17 @@ impl<'a> Entry<'a> {
     /// Returns how to give the pods the entry.
     fn fix(&self, templates: &[Template<'_>]) -> String {
         let target = self.pod_map();
+        let replacement =
+            (self.key == keys::ISTIO_INJECTION).then(|| format!("the label {}: \"false\"", keys::SIDECAR_INJECT));
         let Some(place) = self.place(target, templates) else {
-            return "set it on the pod template of its runtime, or in spec.runtimePatches (v2.2 or newer)".to_owned();
+            let entry = replacement.as_deref().unwrap_or("it");
+            return format!(
+                "set {entry} on the pod template of its runtime, or in spec.runtimePatches (v2.2 or newer)"
+            );
         };
-        if target == self.map {
+        if let Some(entry) = replacement {
+            format!("set {entry} in {place}")
+        } else if target == self.map {
             format!("move it to {place}")
         } else {
             format!("set the {} in {place}", target.trim_end_matches('s'))
