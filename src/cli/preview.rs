@@ -178,7 +178,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let shown = show(arguments, &inputs, &preview, live.as_ref())?;
     Ok(if !shown.errors.is_empty() || shown.comparison_failed {
         Status::Failed
-    } else if shown.causes.occur(&arguments.conditions) {
+    } else if shown.causes.occur() {
         Status::Findings
     } else {
         Status::Success

@@ -42,10 +42,12 @@ const LINT_VALUES: [(&str, &[&str], &str); 2] = [
 ];
 
 /// Flags of preview and other programs that lint has not, or with other values, and where to find them.
-const LINT_FLAGS: [(&str, &str); 3] = [
+const LINT_FLAGS: [(&str, &str); 5] = [
     ("--cluster", "for the state of a cluster, use 'trainmesh preview --cluster'"),
     ("--disable", "to disable a check, list it in fabric.lint.disable of a configuration, and use '--config'"),
+    ("--exit-code", "for findings of another severity than E, use '--fail-on W'"),
     ("--fail-on", "for conditions such as refused, use 'trainmesh preview --fail-on'"),
+    ("--role", "to select a role, use 'trainmesh preview --role'"),
 ];
 
 /// Prints the help, or the usage error. The error repeats the arguments, so it is created from escaped ones.
@@ -97,6 +99,8 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
             let kubeconfig = || Some(&KUBECONFIG).filter(|(known, _)| flag == known);
             let flag = of_lint.or_else(other).or_else(kubeconfig).map(|(_, text)| *text);
             if let Some(suggestion) = flag.or_else(|| lint_value(&error).filter(|_| is_command("preview"))) {
+                // A flag with a similar name does something else.
+                error.remove(ContextKind::SuggestedArg);
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
             }
             return error;

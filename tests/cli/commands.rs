@@ -17,7 +17,8 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::explain(&["preview", "-f", "-", "-o", "explain"], POD, 0, &["RULE", "OUTCOME", "REASON", "WHY", "  /metadata/annotations/proxy.istio.io~1config\n"], "")]
 #[case::yaml(&["preview", "-f", "-", "-o", "yaml"], POD, 0, &["trainmesh.dev/applied: mesh.hold"], "")]
 #[case::patch(&["preview", "-f", "-", "-o", "patch"], POD, 0, &["\"op\": \"add\""], "")]
-#[case::exit_code(&["preview", "-f", "-", "--exit-code"], POD, 1, &[], "")]
+#[case::exit_code(&["preview", "-f", "-", "--exit-code"], POD, 1, &[], "failed: changed: stdin:")]
+#[case::case_of_a_condition(&["preview", "-f", "-", "--fail-on", "Changed"], POD, 1, &[], "failed: changed: stdin:")]
 #[case::exit_code_without_a_change(&["preview", "-f", "-", "--exit-code", "--namespace-labels", ""], POD, 0, &["NamespaceNotOptedIn"], "")]
 #[case::audit_mode(&["preview", "-f", "-", "--exit-code", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], POD, 0, &["audit, not applied"], "")]
 #[case::namespace_flag(&["preview", "-f", "-", "-n", "team-a"], POD, 0, &["Pod team-a/a"], "")]
@@ -270,6 +271,8 @@ fn color_can_be_forced() {
     "tip: for conditions such as refused, use 'trainmesh preview --fail-on'"
 )]
 #[case::cluster("lint --cluster -f a", "use 'trainmesh preview --cluster'")]
+#[case::role("lint --role Worker -f a", "to select a role, use 'trainmesh preview --role'")]
+#[case::exit_code("lint --exit-code -f a", "tip: for findings of another severity than E, use '--fail-on W'")]
 #[case::disable("lint --disable FP001 -f a", "list it in fabric.lint.disable of a configuration")]
 #[case::severity("preview --fail-on W -f a", "for severities, use 'trainmesh lint --fail-on'")]
 #[case::sarif("preview -o sarif -f a", "use 'trainmesh lint -o sarif'")]

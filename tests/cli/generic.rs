@@ -94,7 +94,7 @@ fn copy(api_version: &str, kind: &str) -> String {
     &[],
     "note: stdin:1: Kustomization: the manifests that it installs are not in the input: check its path with -k\n"
 )]
-#[case::exit_code(&["preview", "-f", "-", "--exit-code"], JOB, 1, &[], "")]
+#[case::exit_code(&["preview", "-f", "-", "--exit-code"], JOB, 1, &[], "failed: changed: stdin:")]
 #[case::unknown_no_longer(&["preview", "-f", "-", "--fail-on", "unknown"], JOB, 0, &[], "")]
 #[case::role(&["preview", "-f", "-", "--role", "spec.roles[1].podTemplate", "-o", "patch"], JOB, 0, &["\"op\": \"add\""], "")]
 #[case::lint(

@@ -15,7 +15,7 @@ pub(super) struct Conditions {
     #[arg(long)]
     exit_code: bool,
     /// Exit with code 1 if one of these conditions occurs; can be repeated
-    #[arg(long, value_enum, value_name = "CONDITION,…", value_delimiter = ',')]
+    #[arg(long, value_enum, value_name = "CONDITION,…", value_delimiter = ',', ignore_case = true)]
     fail_on: Vec<FailOn>,
 }
 
@@ -39,15 +39,12 @@ pub(super) struct Causes {
     named: Vec<NamedCause>,
     /// Number of causes beyond [`MAX_CAUSES`].
     others: usize,
-    /// Set if some pod would change.
-    has_changes: bool,
 }
 
 /// Causes in the pods of a workload.
 #[derive(Debug)]
 pub(super) struct PodCauses {
     named: Vec<NamedCause>,
-    has_changes: bool,
 }
 
 #[derive(Debug)]
@@ -61,7 +58,7 @@ struct NamedCause {
 const MAX_CAUSES: usize = 20;
 
 impl Conditions {
-    /// Returns the conditions of `--fail-on`, the most specific first: a cause of several is named once, whatever their order in the
+    /// Returns the conditions of both flags, the most specific first: a cause of several is named once, whatever their order in the
     /// flag.
     fn conditions(&self) -> impl Iterator<Item = Condition> {
         let all = [
@@ -70,14 +67,15 @@ impl Conditions {
             (FailOn::Warning, Condition::Warning),
             (FailOn::Changed, Condition::Changed),
         ];
-        all.into_iter().filter(|(name, _)| self.fail_on.contains(name)).map(|(_, condition)| condition)
+        let is_selected =
+            move |name: &FailOn| self.fail_on.contains(name) || self.exit_code && *name == FailOn::Changed;
+        all.into_iter().filter(move |(name, _)| is_selected(name)).map(|(_, condition)| condition)
     }
 }
 
 impl PodCauses {
     /// Finds the causes in `reports`.
     pub(super) fn new(conditions: &Conditions, reports: &[PodReport]) -> Self {
-        let has_changes = reports.iter().any(|report| report.changed);
         let mut named = Vec::new();
         for report in reports {
             let causes = conditions.conditions().flat_map(|condition| {
@@ -90,14 +88,13 @@ impl PodCauses {
             let distinct = distinct.map(|(condition, cause)| (*condition, cause.describe(report)));
             named.extend(distinct.map(|(condition, text)| NamedCause { condition, text }));
         }
-        Self { named, has_changes }
+        Self { named }
     }
 }
 
 impl Causes {
     /// Adds the causes in the pods of a workload.
     pub(super) fn add(&mut self, causes: PodCauses) {
-        self.has_changes |= causes.has_changes;
         causes.named.into_iter().for_each(|cause| self.push(cause));
     }
 
@@ -115,9 +112,9 @@ impl Causes {
         }
     }
 
-    /// Returns true if one of the conditions occurs. For a condition of `--fail-on`, at least one cause is then printed.
-    pub(super) fn occur(&self, conditions: &Conditions) -> bool {
-        !self.named.is_empty() || conditions.exit_code && self.has_changes
+    /// Returns true if one of the conditions occurs. At least one cause is then printed.
+    pub(super) fn occur(&self) -> bool {
+        !self.named.is_empty()
     }
 
     /// Prints the causes.

@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     printer.sink().write_workload(&reports)?;
     printer.sink().finish(&Closing::default())?;
     causes.print(&mut stderr(arguments.color.into()));
-    Ok(if causes.occur(&arguments.conditions) { Status::Findings } else { Status::Success })
+    Ok(if causes.occur() { Status::Findings } else { Status::Success })
 }
 
 /// Returns the name of the pod in `target`.
