@@ -40,10 +40,7 @@ impl<'tree, 'pod> Part<'tree, 'pod> {
             };
             let Some(value) = value else { return absent };
             let next = match pod {
-                Value::Array(_) => {
-                    let same = node.items().find(|item| is_same_item(item.value, value));
-                    same.or_else(|| extended_item(node, value))
-                }
+                Value::Array(items) => same_item(node, items, value).or_else(|| extended_item(node, value)),
                 _ if key == "spec" => pod_spec(node),
                 _ => node.get(key),
             };
@@ -72,6 +69,19 @@ impl<'tree> Deepest<'tree, '_> {
     pub(super) fn equal(self) -> Option<Node<'tree>> {
         (self.value? == self.node.value).then_some(self.node)
     }
+}
+
+/// Returns the item of `list` that is `value`, one of the `items` of the pod. A name may occur several times: of as many items in both
+/// lists, the positions correspond; otherwise it is an equal one, or the first.
+fn same_item<'tree>(list: Node<'tree>, items: &[Value], value: &Value) -> Option<Node<'tree>> {
+    let same: Vec<Node<'tree>> = list.items().filter(|item| is_same_item(item.value, value)).collect();
+    if same.len() < 2 {
+        return same.first().copied();
+    }
+    let of_pod: Vec<&Value> = items.iter().filter(|item| is_same_item(item, value)).collect();
+    let position = of_pod.iter().position(|item| std::ptr::eq(*item, value)).filter(|_| of_pod.len() == same.len());
+    let equal = || same.iter().find(|item| item.value == value);
+    position.and_then(|position| same.get(position)).or_else(equal).or(same.first()).copied()
 }
 
 fn is_same_item(a: &Value, b: &Value) -> bool {

@@ -124,6 +124,44 @@ fn a_container_without_a_name_is_that_with_most_of_its_fields(
     assert_eq!(document(UNNAMED, 1, None).pod_field_line("", &pod, &pointer), Some(line));
 }
 
+/// Two containers and two variables with the same name.
+const SAME_NAMES: &str = "\
+spec:
+  template:
+    metadata: {}
+    spec:
+      containers:
+      - name: a
+        image: i
+      - name: a
+        image: j
+        env:
+        - {name: A, value: a}
+        - {name: B, value: b}
+        - {name: A, value: c}
+";
+
+#[rstest]
+#[case::first_container("/spec/containers/0/image", 7)]
+#[case::second_container("/spec/containers/1/image", 9)]
+#[case::first_variable("/spec/containers/1/env/1/value", 11)]
+#[case::second_variable("/spec/containers/1/env/3/value", 13)]
+fn items_with_the_same_name_are_found_by_their_position(#[case] pointer: &str, #[case] line: u64) {
+    let env = json!([{"name": "RANK"}, {"name": "A", "value": "a"}, {"name": "B", "value": "b"}, {"name": "A", "value": "c"}]);
+    let containers = json!([{"name": "a", "image": "i"}, {"name": "a", "image": "j", "env": env}]);
+    let pod = json!({"spec": {"containers": containers}});
+    assert_eq!(document(SAME_NAMES, 1, None).pod_field_line("", &pod, pointer), Some(line));
+}
+
+/// An operator that adds an item of the same name leaves the equal one as it is.
+#[test]
+fn of_other_items_with_the_same_name_the_equal_one_is_found() {
+    let env = json!([{"name": "A", "value": "x"}, {"name": "A", "value": "a"}, {"name": "A", "value": "c"}]);
+    let containers = json!([{"name": "a", "image": "i"}, {"name": "a", "image": "j", "env": env}]);
+    let pod = json!({"spec": {"containers": containers}});
+    assert_eq!(document(SAME_NAMES, 1, None).pod_field_line("", &pod, "/spec/containers/1/env/2/value"), Some(13));
+}
+
 #[rstest]
 #[case::list("\n  - containers\n", json!(["containers"]))]
 #[case::text(" abc\n", json!("abc"))]
