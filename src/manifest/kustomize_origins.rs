@@ -37,8 +37,8 @@ pub(super) struct KustomizeOrigins {
 /// An object in a file.
 struct Resource {
     document: Document,
-    /// Its name in the file.
-    name: String,
+    /// Its name in the file, and those that the kustomizations give it, the innermost first: patches name it by any of them.
+    names: Vec<String>,
 }
 
 /// Kind and name.
@@ -47,8 +47,8 @@ type ObjectKey = (String, String);
 /// Changes of the kustomizations around a directory.
 #[derive(Clone, Default)]
 struct Changes {
-    prefix: String,
-    suffix: String,
+    /// Prefix and suffix of each kustomization that has one, the outermost first.
+    affixes: Vec<(String, String)>,
     namespace: Option<String>,
 }
 
@@ -89,12 +89,10 @@ impl KustomizeOrigins {
             document.text = DocumentText::default();
             return document;
         };
-        let Resource { document: origin, name } = origin;
-        let (kind, final_name) = key(&document.value).unwrap_or_default();
-        document.overlay = Some(Arc::new(Overlay {
-            source: self.file.clone(),
-            patches: self.patches.of_object(&kind, [name, &final_name]),
-        }));
+        let Resource { document: origin, names } = origin;
+        let (kind, _) = key(&document.value).unwrap_or_default();
+        document.overlay =
+            Some(Arc::new(Overlay { source: self.file.clone(), patches: self.patches.of_object(&kind, names) }));
         document.source = origin.source.clone();
         (document.document, document.item, document.line) = (origin.document, origin.item, origin.line);
         document.text = origin.text.clone();
@@ -124,11 +122,12 @@ impl KustomizeOrigins {
         }
         let Ok(content) = fs::read_to_string(&file) else { return };
         let Ok(kustomization) = yaml::parse(&content) else { return };
-        let text = |field: &str| kustomization.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = |field: &str| kustomization.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let affixes = Some((text("namePrefix"), text("nameSuffix")))
+            .filter(|(prefix, suffix)| !prefix.is_empty() || !suffix.is_empty());
         let changes = Changes {
-            prefix: around.prefix + text("namePrefix"),
-            suffix: text("nameSuffix").to_owned() + &around.suffix,
-            namespace: around.namespace.or_else(|| Some(text("namespace").to_owned()).filter(|name| !name.is_empty())),
+            affixes: around.affixes.into_iter().chain(affixes).collect(),
+            namespace: around.namespace.or_else(|| Some(text("namespace")).filter(|name| !name.is_empty())),
         };
         let entries = LISTS.iter().filter_map(|list| kustomization.get(list)?.as_array()).flatten();
         for entry in entries.filter_map(Value::as_str) {
@@ -154,9 +153,9 @@ impl KustomizeOrigins {
             document.source = name.clone();
             document.namespace = changes.namespace.as_deref().or_else(|| namespace(&document.value)).map(str::to_owned);
             document.text = document.text.with_value(document.value.take());
-            let final_name = changes.name_of(&kind, &own_name);
-            let resource = Resource { document, name: own_name };
-            self.objects.entry((kind, final_name)).or_default().push(resource);
+            let names = changes.names_of(&kind, own_name);
+            let final_name = names.last().cloned().unwrap_or_default();
+            self.objects.entry((kind, final_name)).or_default().push(Resource { document, names });
         }
     }
 
@@ -172,14 +171,21 @@ impl KustomizeOrigins {
 }
 
 impl Changes {
-    /// Returns the name that an object of `kind` called `name` gets.
-    fn name_of(&self, kind: &str, name: &str) -> String {
+    /// Returns the names that an object of `kind` called `name` in its file gets, that of the file first and the final one last.
+    fn names_of(&self, kind: &str, name: String) -> Vec<String> {
+        let mut names = vec![name];
         match &self.namespace {
             // Objects are created in the namespace of the kustomization, so that it renames Namespaces.
-            Some(namespace) if kind == NAMESPACE => namespace.clone(),
-            _ if KEPT_NAMES.contains(&kind) => name.to_owned(),
-            _ => format!("{}{name}{}", self.prefix, self.suffix),
+            Some(namespace) if kind == NAMESPACE => names.push(namespace.clone()),
+            _ if KEPT_NAMES.contains(&kind) => {}
+            _ => {
+                for (prefix, suffix) in self.affixes.iter().rev() {
+                    let outer = names.last().map(|inner| format!("{prefix}{inner}{suffix}"));
+                    names.extend(outer);
+                }
+            }
         }
+        names
     }
 }
 

@@ -59,9 +59,9 @@ impl OverlayPatches {
     }
 
     /// Returns the patches that may change an object of `kind` with one of `names`, the last one first.
-    pub(super) fn of_object(&self, kind: &str, names: [&str; 2]) -> Vec<OverlayPatch> {
+    pub(super) fn of_object(&self, kind: &str, names: &[String]) -> Vec<OverlayPatch> {
         let is_kind = |target: &Target| target.kind.as_ref().is_none_or(|known| known == kind);
-        let is_name = |target: &Target| target.name.as_ref().is_none_or(|known| names.contains(&known.as_str()));
+        let is_name = |target: &Target| target.name.as_ref().is_none_or(|known| names.contains(known));
         let patches = self.0.iter().rev().filter(|patch| is_kind(&patch.target) && is_name(&patch.target));
         patches.map(|patch| patch.patch.clone()).collect()
     }

@@ -370,6 +370,7 @@ fn patched(entry: &str) -> Vec<(&'static str, String)> {
         ("base/kustomization.yaml", "resources: [job.yaml]\nnamePrefix: b-\n".to_owned()),
         ("base/job.yaml", base),
         ("overlays/prod/kustomization.yaml", kustomization),
+        ("overlays/prod/prefixed.yaml", patch.replacen("{name: a}", "{name: b-a}", 1)),
         ("overlays/prod/retry.yaml", patch),
         ("overlays/prod/other.yaml", JOB.replace("name: a", "name: c")),
         ("rendered.yaml", RENDERED.split("---\n").next().unwrap_or_default().to_owned()),
@@ -380,6 +381,7 @@ fn patched(entry: &str) -> Vec<(&'static str, String)> {
 /// A finding about a value of a patch names the patch, which a pull request shows, and not the base with another value.
 #[rstest]
 #[case::file("patches: [{path: retry.yaml}]\n", "overlays/prod/retry.yaml", 13)]
+#[case::name_with_the_prefix_of_the_base("patches: [{path: prefixed.yaml}]\n", "overlays/prod/prefixed.yaml", 13)]
 #[case::file_with_a_target("patches: [{path: retry.yaml, target: {kind: Job}}]\n", "overlays/prod/retry.yaml", 13)]
 #[case::target_of_another_kind(
     "patches: [{path: retry.yaml, target: {kind: PyTorchJob}}]\n",
