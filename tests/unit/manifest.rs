@@ -129,6 +129,10 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::empty("", &["stdin: empty: no Kubernetes object found"])]
 #[case::comments("# a\n---\n\n# b\n", &["stdin: empty: no Kubernetes object found"])]
 #[case::utf8(b"apiVersion: v1\nkind: \xff\n---\napiVersion: v1\nkind: Pod\n", &["stdin: document 1, line 2: not valid UTF-8", "1@4 Pod"])]
+#[case::conflict(
+    b"kind: Pod\n<<<<<<< HEAD\nspec: {}\n=======\nspec: {a: b}\n>>>>>>> other\n",
+    &["stdin: document 1, line 2: a conflict marker of Git: resolve the conflict, and remove the markers"]
+)]
 #[case::utf16(b"\xff\xfea\0:\0", &["stdin: is UTF-16"])]
 #[case::utf16_big(b"\xfe\xff\0a\0:", &["stdin: is UTF-16"])]
 #[case::binary(b"\x7fELF\0\0", &["stdin: contains NUL bytes"])]

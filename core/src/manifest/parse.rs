@@ -25,6 +25,8 @@ struct Parsed {
 
 /// Maximum number of lines with placeholders at which the parser of one document stops: each costs a parse of the document.
 const MAX_ROUNDS: usize = 8;
+/// Starts of the lines that Git adds around a conflict.
+const CONFLICT_MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 /// Text that replaces a placeholder to find the next one.
 const STAND_IN: &str = "x";
 
@@ -59,7 +61,10 @@ pub(super) fn parse_objects(
         Ok(parsed) => Ok((parsed, text)),
         Err(found) => {
             let skipped = is_helm_template(&text).then_some(SkippedFile::HelmTemplate);
-            let (found, placeholders) = explain_placeholders(&text, found);
+            let (found, placeholders) = match conflict(&text) {
+                Some(conflict) => (conflict, Vec::new()),
+                None => explain_placeholders(&text, found),
+            };
             Err((found, skipped, placeholders))
         }
     });
@@ -116,6 +121,14 @@ fn parse_yaml(text: &str, records_lines: bool) -> Result<Parsed, yaml::Error> {
     }
     let (value, duplicates, lines) = yaml::parse_manifest_tree(text)?.into_parts();
     Ok(Parsed { value, duplicates, lines: Some(lines) })
+}
+
+/// Returns the error about the first conflict of Git in a text that cannot be parsed.
+fn conflict(text: &str) -> Option<yaml::Error> {
+    let is_marker = |line: &str| CONFLICT_MARKERS.iter().any(|marker| line.starts_with(marker));
+    let index = text.lines().position(is_marker)?;
+    let message = "a conflict marker of Git: resolve the conflict, and remove the markers".to_owned();
+    Some(yaml::Error { line: index as u64 + 1, message })
 }
 
 /// Extends the message of a syntax error if the line of the error contains a placeholder, as in `[${NAME}]`. Also returns the
