@@ -173,7 +173,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     lint_report.skipped.print(arguments.verbose, stderr);
     if lint_report.pods == 0 && lint_report.errors.is_empty() {
-        print_note(stderr, format_args!("no document in the input contains a pod template"));
+        print_note(stderr, format_args!("no document in the input creates pods"));
     }
     Ok(lint_report.status(arguments.fail_on))
 }

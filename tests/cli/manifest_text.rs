@@ -142,7 +142,7 @@ const ALL: [&str; 10] = [
 )]
 #[case::invalid_json(&["lint", "-f", "-"], "{\"apiVersion\": \"v1\",\n\"x\": ${A}}", 2, &[], "document 1, line 2: expected value; the line contains")]
 #[case::set_in_json(&["preview", "-f", "-", "--set", "A=1"], "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": ${A}}", 0, &["1 role"], "")]
-#[case::other_kinds(&["preview", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${A}'}\n", 0, &[], "contains a pod template")]
+#[case::other_kinds(&["preview", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${A}'}\n", 0, &[], "no document in the input creates pods")]
 fn placeholders_are_errors_unless_they_are_set(
     #[case] arguments: &[&str],
     #[case] input: &str,

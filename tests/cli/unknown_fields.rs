@@ -508,6 +508,54 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &operator("RayJob", "ray.io/v1", "submissionMode: K8SJobMode, rayClusterSpec: {headGroupSpec: {TEMPLATE}}"), 1, &[],
     "spec.submissionMode: unknown value K8SJobMode: did you mean K8sJobMode?"
 )]
+#[case::groups_of_a_ray_service(
+    "lint -f - --fail-on W", &operator("RayService", "ray.io/v1", "rayClusterConfig: {headGroupSpec: {TEMPLATE}, workerGroupSpec: []}"), 1, &[],
+    "spec.rayClusterConfig.workerGroupSpec has no effect: RayClusterSpec has no field workerGroupSpec: did you mean workerGroupSpecs?"
+)]
+#[case::level_of_a_ray_service(
+    "lint -f - --fail-on W", &operator("RayService", "ray.io/v1", "workerGroupSpecs: [], rayClusterConfig: {headGroupSpec: {TEMPLATE}}"), 1, &[],
+    "RayServiceSpec has no field workerGroupSpecs: did you mean spec.rayClusterConfig.workerGroupSpecs?"
+)]
+#[case::field_of_hyperpod(
+    "lint -f - --fail-on W", &operator("HyperPodPyTorchJob", "sagemaker.amazonaws.com/v1", "replicaSpecs: [{name: a, replica: 2, TEMPLATE}]"), 1, &[],
+    "spec.replicaSpecs[0].replica has no effect: ReplicaSpec has no field replica: did you mean replicas?"
+)]
+#[case::template_of_hyperpod(
+    "lint -f - --fail-on W",
+    &operator("HyperPodPyTorchJob", "sagemaker.amazonaws.com/v1", "replicaSpecs: [{name: a, TEMPLATE}]").replace("{spec: {con", "{meatdata: {}, spec: {con"),
+    1, &[],
+    "spec.replicaSpecs[0].template.meatdata has no effect: PodTemplateSpec has no field meatdata: did you mean metadata?"
+)]
+#[case::field_of_an_app_wrapper(
+    "lint -f - --fail-on W",
+    &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {TEMPLATE}}").replace("components", "suspended: true, components"),
+    1, &[], "spec.suspended has no effect: AppWrapperSpec has no field suspended: did you mean suspend?"
+)]
+#[case::pod_sets_of_an_app_wrapper(
+    "lint -f - --fail-on W",
+    &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {TEMPLATE}}").replace("{template: {apiVersion", "{podSet: [], template: {apiVersion"),
+    1, &[], "spec.components[0].podSet has no effect: AppWrapperComponent has no field podSet: did you mean podSets?"
+)]
+#[case::field_of_an_elastic_job(
+    "lint -f - --fail-on W",
+    &operator("ElasticJob", "elastic.iml.github.io/v1alpha1", "replicaSpecs: {worker: {replica: 2, TEMPLATE}}").replace("pytorch", "main"),
+    1, &[], "spec.replicaSpecs.worker.replica has no effect: ReplicaSpec has no field replica: did you mean replicas?"
+)]
+#[case::field_of_a_runtime(
+    "lint -f - --fail-on W",
+    &operator("ClusterTrainingRuntime", "trainer.kubeflow.org/v1alpha1", "mlPolcy: {numNodes: 1, torch: {}}, template: {spec: {replicatedJobs: []}}"),
+    1, &[], "FP049: ClusterTrainingRuntime a: spec.mlPolcy has no effect: TrainingRuntimeSpec has no field mlPolcy: did you mean mlPolicy?"
+)]
+#[case::job_of_a_runtime(
+    "lint -f - --fail-on W",
+    &operator("TrainingRuntime", "trainer.kubeflow.org/v1alpha1", "template: {spec: {replicatedJobs: [{name: node, template: {spec: {paralelism: 1, TEMPLATE}}}]}}"),
+    1, &[], "spec.template.spec.replicatedJobs[0].template.spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::field_of_a_clique(
+    "lint -f - --fail-on W",
+    &operator("PodCliqueSet", "grove.io/v1alpha1", "replicas: 1, template: {cliques: [{name: a, spec: {roleName: a, replica: 2, podSpec: {containers: [{name: a, image: i}]}}}]}"),
+    1, &[], "spec.template.cliques[0].spec.replica has no effect: PodCliqueSpec has no field replica: did you mean replicas?"
+)]
 #[case::no_blank_after_a_colon(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name:NCCL_DEBUG, value:INFO}]}"), 1,
     &["FP049 W EnvVar has no field name:NCCL_DEBUG: write a blank after name:"], ""
@@ -589,7 +637,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::manifest_of_no_pods(
     "preview -f - --fail-on unknown", &ARGO_RESOURCE.replace("kind: Job", "kind: ConfigMap"), 0, &[],
-    "note: no document in the input contains a pod template\n"
+    "note: no document in the input creates pods\n"
 )]
 #[case::no_template(
     "preview -v -f - --fail-on unknown", &WORKFLOW.replace("nvidia.com/gpu", "cpu"), 0, &[],

@@ -239,7 +239,7 @@ impl Shown {
             print_note(stderr, format_args!("{note}"));
         }
         if self.summary.pods == 0 && self.summary.unsupported == 0 && self.errors.is_empty() {
-            print_note(stderr, format_args!("no document in the input contains a pod template"));
+            print_note(stderr, format_args!("no document in the input creates pods"));
         }
     }
 }

@@ -178,7 +178,7 @@ fn manifest_with(id: &str) -> String {
 #[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &manifest_with("I"), 1, &["FP010 I"], "")]
 #[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &manifest_with(""), 0, &["roles: 1; E: 0, W: 0, I: 0"], "")]
 #[case::errors_take_precedence(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
-#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["roles: 0"], "contains a pod template")]
+#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["roles: 0"], "no document in the input creates pods")]
 #[case::no_such_file(&["lint", "-f", "no/such.yaml"], "", 2, &[], "no/such.yaml")]
 #[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "unknown fabric profile tpc: did you mean tcp?")]
 #[case::with_a_profile(

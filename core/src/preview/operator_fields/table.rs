@@ -1,10 +1,15 @@
 //! The fields of the kinds of operators, and of Istio.
 
+mod appwrapper;
+mod elasticjob;
+mod grove;
+mod hyperpod;
 mod istio;
 mod jobset;
 mod kubeflow;
 mod kuberay;
 mod leaderworkerset;
+mod trainer;
 mod typed;
 mod volcano;
 
@@ -31,6 +36,12 @@ pub(super) fn spec_of(api_version: &str, kind: &str) -> Option<&'static Fields> 
         ("jobset.x-k8s.io", "JobSet") => &jobset::JOB_SET,
         ("ray.io", "RayCluster") => &kuberay::RAY_CLUSTER,
         ("ray.io", "RayJob") => &kuberay::RAY_JOB,
+        ("ray.io", "RayService") => &kuberay::RAY_SERVICE,
+        ("elastic.iml.github.io", "ElasticJob") => &elasticjob::ELASTIC_JOB,
+        ("grove.io", "PodCliqueSet") => &grove::POD_CLIQUE_SET,
+        ("trainer.kubeflow.org", "ClusterTrainingRuntime" | "TrainingRuntime") => &trainer::RUNTIME,
+        ("sagemaker.amazonaws.com", "HyperPodPyTorchJob") => &hyperpod::HYPERPOD_PYTORCH_JOB,
+        ("workload.codeflare.dev", "AppWrapper") => &appwrapper::APP_WRAPPER,
         ("leaderworkerset.x-k8s.io", "LeaderWorkerSet") => &leaderworkerset::LEADER_WORKER_SET,
         ("batch.volcano.sh", "Job") => &volcano::JOB,
         ("security.istio.io", "PeerAuthentication") => &istio::PEER_AUTHENTICATION,

@@ -104,3 +104,36 @@ pub(super) static RAY_JOB: Fields = Fields {
         ("submissionMode", Shape::OneOf(&["K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"])),
     ],
 };
+static UPGRADE: Fields = Fields {
+    owner: "ClusterUpgradeOptions",
+    names: &["maxSurgePercent", "stepSizePercent", "intervalSeconds", "gatewayClassName"],
+    nested: &[],
+};
+static SERVICE_UPGRADE_STRATEGY: Fields = Fields {
+    owner: "RayServiceUpgradeStrategy",
+    names: &["type", "clusterUpgradeOptions"],
+    nested: &[
+        ("clusterUpgradeOptions", Shape::Object(&UPGRADE)),
+        ("type", Shape::OneOf(&["NewCluster", "NewClusterWithIncrementalUpgrade", "None"])),
+    ],
+};
+/// Newer versions may have `suspend`, which the other kinds have.
+pub(super) static RAY_SERVICE: Fields = Fields {
+    owner: "RayServiceSpec",
+    names: &[
+        "rayClusterDeletionDelaySeconds",
+        "serviceUnhealthySecondThreshold",
+        "deploymentUnhealthySecondThreshold",
+        "serveService",
+        "upgradeStrategy",
+        "managedBy",
+        "serveConfigV2",
+        "rayClusterConfig",
+        "excludeHeadPodFromServeSvc",
+        "suspend",
+    ],
+    nested: &[
+        ("rayClusterConfig", Shape::Object(&RAY_CLUSTER)),
+        ("upgradeStrategy", Shape::Object(&SERVICE_UPGRADE_STRATEGY)),
+    ],
+};

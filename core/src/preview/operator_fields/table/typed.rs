@@ -1,7 +1,6 @@
-//! Objects that checks read, and runtimes of `TrainJobs`: only the fields whose types are checked.
+//! Objects that checks read: only the fields whose types are checked.
 
 use super::super::{Fields, Shape};
-use super::jobset::JOB_SET;
 
 /// Returns the fields of `spec` of a kind.
 pub(super) fn spec_of(api_version: &str, kind: &str) -> Option<&'static Fields> {
@@ -13,7 +12,6 @@ pub(super) fn spec_of(api_version: &str, kind: &str) -> Option<&'static Fields> 
         ("resource.k8s.io", "ResourceClaim") => &CLAIM,
         ("resource.k8s.io", "ResourceClaimTemplate") => &CLAIM_OF_TEMPLATE,
         ("resource.nvidia.com", "ComputeDomain") => &COMPUTE_DOMAIN,
-        ("trainer.kubeflow.org", "ClusterTrainingRuntime" | "TrainingRuntime") => &RUNTIME,
         _ => return None,
     })
 }
@@ -75,27 +73,3 @@ static CHANNEL: Fields =
     fields("ComputeDomainChannelSpec", &[("resourceClaimTemplate", Shape::Object(&CLAIM_TEMPLATE))]);
 static COMPUTE_DOMAIN: Fields =
     fields("ComputeDomainSpec", &[("channel", Shape::Object(&CHANNEL)), ("numNodes", Shape::Number)]);
-
-static NO_FIELDS: Fields = fields("policy of a framework", &[]);
-static POLICY: Fields = fields(
-    "MLPolicy",
-    &[
-        ("flux", Shape::Object(&NO_FIELDS)),
-        ("jax", Shape::Object(&NO_FIELDS)),
-        ("mpi", Shape::Object(&NO_FIELDS)),
-        ("numNodes", Shape::Number),
-        ("torch", Shape::Object(&NO_FIELDS)),
-        ("xgboost", Shape::Object(&NO_FIELDS)),
-    ],
-);
-static POD_GROUP_POLICY: Fields =
-    fields("PodGroupPolicy", &[("coscheduling", Shape::Object(&NO_FIELDS)), ("volcano", Shape::Object(&NO_FIELDS))]);
-static JOB_SET_TEMPLATE: Fields = fields("JobSetTemplateSpec", &[("spec", Shape::Object(&JOB_SET))]);
-static RUNTIME: Fields = fields(
-    "TrainingRuntimeSpec",
-    &[
-        ("mlPolicy", Shape::Object(&POLICY)),
-        ("podGroupPolicy", Shape::Object(&POD_GROUP_POLICY)),
-        ("template", Shape::Object(&JOB_SET_TEMPLATE)),
-    ],
-);
