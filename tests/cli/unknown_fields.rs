@@ -209,6 +209,16 @@ fn train_job(changes: &str) -> String {
     &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {template: {spec: {restartPolicy: 7, containers: [{name: pytorch, image: i}]}}}}"),
     1, &["FP049 E the apiserver rejects the pod: .spec.restartPolicy is 7: expected a string; quote it"], ""
 )]
+#[case::restart_policy_of_kubeflow(
+    "lint -f -",
+    &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {restartPolicy: ExitCodes, TEMPLATE}}"),
+    1, &["FP049 E the apiserver rejects pods with restartPolicy=ExitCodes: did you mean ExitCode?"], ""
+)]
+#[case::distant_restart_policy_of_kubeflow(
+    "lint -f -",
+    &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {restartPolicy: Rerun, TEMPLATE}}"),
+    1, &["restartPolicy=Rerun: expected Always, OnFailure, Never or ExitCode"], ""
+)]
 #[case::toleration_of_a_daemon_set(
     "lint -f -",
     "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: a}\nspec:\n  selector: {}\n  template:\n    spec:\n      tolerations:\n      \

@@ -14,9 +14,15 @@ use crate::hint::{nearest, one_of};
 use crate::known_fields::{self, OPEN_ENDS, Problem};
 use crate::pod::Pod;
 use crate::step::Step;
+use crate::workload::identify;
 
 /// Types and fields whose values the apiserver accepts: the pod is created, and never starts.
 const CHECKED_ON_NODES: [(&str, &str); 1] = [("EmptyDirVolumeSource", "medium")];
+
+/// API group of the training operator and the MPI operator.
+const KUBEFLOW: &str = "kubeflow.org";
+/// Restart policies of their replicas. Of pods with `ExitCode`, the operator evaluates the exit code.
+const REPLICA_POLICIES: [&str; 4] = ["Always", "OnFailure", "Never", "ExitCode"];
 
 /// Start of the JSON pointers of fields of init containers.
 const INIT_CONTAINERS: &str = "/spec/initContainers/";
@@ -47,7 +53,7 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
             continue;
         }
         let severity = if problem.is_field() { Severity::Warning } else { Severity::Error };
-        findings.push_as(severity, field, message(&problem));
+        findings.push_as(severity, field, policy_message(pod, &problem).unwrap_or_else(|| message(&problem)));
     }
     resources::check(pod, findings);
     // Another type of `spec`, or of the list, is an invalid value.
@@ -60,6 +66,15 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     if spec.is_none_or(|spec| spec.is_object() && is_empty(spec)) {
         findings.push_as(Severity::Error, "/spec/containers", "the apiserver rejects a pod without containers");
     }
+}
+
+/// Returns the message about an unknown restart policy of a pod of Kubeflow, whose operators have one more.
+fn policy_message(pod: Pod<'_>, problem: &Problem<'_>) -> Option<String> {
+    let Problem::Value { owner: "PodSpec", name: "restartPolicy", value, .. } = problem else { return None };
+    let is_of_kubeflow = identify(pod).is_some_and(|member| member.kind.group == KUBEFLOW);
+    is_of_kubeflow.then(|| {
+        format!("the apiserver rejects pods with restartPolicy={value}: {}", suggestion(value, &REPLICA_POLICIES))
+    })
 }
 
 /// Returns true if `pointer` is a field of the init container of KubeRay in `pod` that another container has with the same
