@@ -10,7 +10,7 @@ use crate::hint::nearest;
 use crate::huge_pages::{PREFIX, indivisible_page, is_huge_pages};
 use crate::lint::display_name::display_name;
 use crate::lint::sink::FindingSink;
-use crate::pod::{Pod, misspelled_accelerator};
+use crate::pod::{Pod, is_accelerator, misspelled_accelerator};
 use crate::quantity::{is_whole, whole_units};
 
 /// Resources without a domain.
@@ -19,6 +19,10 @@ const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const MANY_CPUS: u64 = 100_000;
 /// Number of bytes below which a fraction of one shows a wrong unit. `0.1Gi` is none either.
 const FEW_BYTES: u64 = 1 << 20;
+/// Number of bytes below which no container starts.
+const TOO_FEW_BYTES: u64 = 64 << 10;
+/// List of the resources that a container may use.
+const LIMITS: &str = "limits";
 /// Resources of a whole pod, beside huge pages.
 const OF_PODS: [&str; 2] = ["cpu", "memory"];
 
@@ -40,7 +44,8 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
                 let message = format!("no device plugin is known to provide {resource}: did you mean {near}?");
                 findings.push(field(), message);
             }
-            if let Some(problem) = unlikely_quantity(resource, quantity) {
+            let of_limit = || unlikely_limit(resource, quantity).filter(|_| list == LIMITS);
+            if let Some(problem) = unlikely_quantity(resource, quantity).or_else(of_limit) {
                 let message = format!("{}: {resource} in {list} {problem}", display_name(container));
                 findings.push(field(), message);
             }
@@ -59,7 +64,7 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
 /// Returns the resources of `owner`, each between the list that contains it and its quantity.
 fn entries(owner: &Value) -> impl Iterator<Item = (&'static str, &str, &Value)> {
     let resources = owner.get("resources");
-    ["limits", "requests"].into_iter().flat_map(move |list| {
+    [LIMITS, "requests"].into_iter().flat_map(move |list| {
         let entries = resources.and_then(|resources| resources.get(list)?.as_object());
         entries.into_iter().flat_map(Map::iter).map(move |(resource, quantity)| (list, resource.as_str(), quantity))
     })
@@ -77,6 +82,18 @@ fn unlikely_quantity(resource: &str, quantity: &Value) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the problem of a limit that the apiserver accepts: memory without a unit, and a number of accelerators in another form than
+/// digits.
+fn unlikely_limit(resource: &str, quantity: &Value) -> Option<String> {
+    let units = whole_units(quantity).filter(|units| *units > 0)?;
+    if resource == "memory" && units < TOO_FEW_BYTES {
+        return Some(format!("is {quantity}: no container starts with so few bytes: use a unit such as Mi or Gi"));
+    }
+    let is_other_form = quantity.as_str().is_some_and(|text| text.parse::<u64>().is_err());
+    (is_accelerator(resource) && is_other_form && is_whole(quantity) == Some(true))
+        .then(|| format!("is {quantity}: write {units}, because some checks count only digits"))
 }
 
 fn is_standard(resource: &str) -> bool {
@@ -129,5 +146,20 @@ mod tests {
         #[case] expected: Option<&str>,
     ) {
         assert_eq!(unlikely_quantity(resource, &quantity).as_deref(), expected);
+    }
+
+    #[rstest]
+    #[case("memory", json!(64), Some("is 64: no container starts with so few bytes: use a unit such as Mi or Gi"))]
+    #[case("memory", json!("64Mi"), None)]
+    #[case("memory", json!(0), None)]
+    #[case("cpu", json!(64), None)]
+    #[case("nvidia.com/gpu", json!("8 "), Some("is \"8 \": write 8, because some checks count only digits"))]
+    #[case("nvidia.com/gpu", json!("8000m"), Some("is \"8000m\": write 8, because some checks count only digits"))]
+    #[case("nvidia.com/gpu", json!("500m"), None)]
+    #[case("nvidia.com/gpu", json!("8"), None)]
+    #[case("nvidia.com/gpu", json!(8), None)]
+    #[case("vpc.amazonaws.com/efa", json!("32 "), None)]
+    fn unlikely_limits_are_reported(#[case] resource: &str, #[case] quantity: Value, #[case] expected: Option<&str>) {
+        assert_eq!(unlikely_limit(resource, &quantity).as_deref(), expected);
     }
 }
