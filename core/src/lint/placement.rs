@@ -67,8 +67,15 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
     let is_refused = context.input.rules.iter().any(|rule| rule.reason == Reason::FabricContradicted);
     let misspelled = machines.iter().find_map(|machine| Some((machine, misspelled_machine(machine)?)));
     if let Some((machine, near)) = misspelled.filter(|_| !is_refused) {
-        let message = format!("no instance type is called {machine}: did you mean {near}?");
         let field = context.input.pod.machine_pointer(machine).unwrap_or_else(|| "/spec".to_owned());
+        // SageMaker HyperPod has a prefix before the instance type.
+        let text = context.input.pod.raw().pointer(&field).and_then(Value::as_str).unwrap_or_default();
+        let prefix = text.strip_suffix(&**machine).unwrap_or_default();
+        let mut name = format!("{prefix}{machine}");
+        if name.contains(char::is_whitespace) {
+            name = format!("{name:?}");
+        }
+        let message = format!("no instance type is called {name}: did you mean {prefix}{near}?");
         findings.push_with_fix(Severity::Warning, field, message, FIX_FOR_NAMES);
     }
     let known: Option<Vec<(Cow<'_, str>, MachineDevices)>> =

@@ -59,6 +59,14 @@ fn on(machine: &str, limits: &str) -> Scenario {
     on("p5.48xlrge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32"),
     Some("no instance type is called p5.48xlrge: did you mean p5.48xlarge?")
 )]
+#[case::misspelled_machine_of_hyperpod(
+    on("ml.p5.48xlrge", "nvidia.com/gpu: 8"),
+    Some("no instance type is called ml.p5.48xlrge: did you mean ml.p5.48xlarge?")
+)]
+#[case::blank_behind_a_machine(
+    on("'p5.48xlarge '", "nvidia.com/gpu: 8"),
+    Some("no instance type is called \"p5.48xlarge \": did you mean p5.48xlarge?")
+)]
 #[case::dash_in_a_machine(
     on("p5-48xlarge", "nvidia.com/gpu: 8"),
     Some("no instance type is called p5-48xlarge: did you mean p5.48xlarge?")

@@ -14,9 +14,10 @@ pub(super) const CHECKS: &[Check] = &[
               ResourceQuota has less of it left than the pod requests, the apiserver rejects the pod. More GPUs or adapters than \
               the selected instance type has are an error: the pod stays Pending. So is a node selector that the required node affinity \
               excludes. A pod of a job of several that requests all GPUs of the type, but a part of its adapters, gets a part of the \
-              bandwidth. The instance types of AWS are known, except for the number of adapters of a p6e-gb200. A name that is similar \
-              to one of them, and a node label that is similar to one of Kubernetes, of a cloud or of NVIDIA's GPU operator, is \
-              probably misspelled: the pod stays Pending.",
+              bandwidth. The instance types of AWS are known, except for the number of adapters of a p6e-gb200. A name with the letters \
+              and digits of one of them, or with a misspelled size, and a node label that is similar to one of Kubernetes, of a cloud \
+              or of NVIDIA's GPU operator, is probably misspelled: the pod stays Pending. Another family or number may be a new one, \
+              and instance types of other clouds are not compared.",
         fix: "check the name of the resource and the device plugin (kubectl get nodes -o yaml), or raise the quota",
         example: Example {
             given: "the nodes offer `rdma/ib`",
