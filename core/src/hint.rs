@@ -9,6 +9,16 @@ pub(crate) fn one_of(names: &[&str]) -> String {
     }
 }
 
+/// Returns the end of a message about the value `found`, in JSON, where `expected` is the type of the same text without quotes.
+pub(crate) fn unquoting(found: &str, expected: &str) -> &'static str {
+    let Some(text) = found.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return "" };
+    let expects_number = expected.starts_with("an integer") || expected.starts_with("a whole number");
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let expects_boolean = ["a boolean", "true or false"].contains(&expected);
+    let is_boolean = ["true", "false"].contains(&text);
+    if expects_number && is_number || expects_boolean && is_boolean { "; remove the quotes" } else { "" }
+}
+
 /// Maximum length in bytes of a name that is compared: the cost of a comparison is the product of both lengths.
 pub(crate) const MAX_COMPARED: usize = 128;
 
@@ -61,6 +71,19 @@ mod tests {
     #[case::empty("", None)]
     fn suggests_only_close_names(#[case] unknown: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(unknown, &["enabled", "hold", "kai", "nativeSidecar", "traffic"]), expected);
+    }
+
+    #[rstest]
+    #[case::number("\"3\"", "an integer", "; remove the quotes")]
+    #[case::whole_number("\"3\"", "a whole number from 0 to 2147483647", "; remove the quotes")]
+    #[case::boolean("\"true\"", "a boolean", "; remove the quotes")]
+    #[case::unit("\"1h\"", "an integer", "")]
+    #[case::empty("\"\"", "an integer", "")]
+    #[case::word("\"no\"", "true or false", "")]
+    #[case::another_type("\"3\"", "a list", "")]
+    #[case::without_quotes("3.5", "an integer", "")]
+    fn quotes_that_change_the_type_are_named(#[case] found: &str, #[case] expected: &str, #[case] hint: &str) {
+        assert_eq!(unquoting(found, expected), hint);
     }
 
     #[rstest]

@@ -49,6 +49,7 @@ pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, Tr
 pub(crate) use runtimes::{CLUSTER_RUNTIME, NAMESPACED_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, misnamed};
 
+use crate::hint::unquoting;
 use crate::manifest::{Document, placeholder_advice};
 use crate::pod::Pod;
 
@@ -148,7 +149,7 @@ pub enum RenderError {
         problem: String,
     },
     /// A field has a value that the operator's API rejects.
-    #[error("{path} is {found}: expected {expected}")]
+    #[error("{path} is {found}: expected {expected}{}", unquoting(found, expected))]
     Invalid {
         /// Path in the manifest, as `kubectl explain` writes it.
         path: String,

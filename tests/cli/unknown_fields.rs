@@ -85,7 +85,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::type_of_a_field(
     "lint -f -", &job("").replace("  template:", "  backoffLimit: \"3\"\n  template:"), 2, &[],
-    "error: stdin: document 1, line 5: Job: spec.backoffLimit is \"3\": expected an integer\n"
+    "error: stdin: document 1, line 5: Job: spec.backoffLimit is \"3\": expected an integer; remove the quotes\n"
 )]
 #[case::type_of_a_field_in_a_preview(
     "preview -f -", &wrapper("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {ttlSecondsAfterFinished: 1h, TEMPLATE}}"), 2, &[],

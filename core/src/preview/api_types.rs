@@ -82,16 +82,16 @@ mod tests {
     }
 
     #[rstest]
-    #[case::integer("batch/v1", "Job", json!({"backoffLimit": "3"}), "spec.backoffLimit is \"3\": expected an integer")]
+    #[case::integer("batch/v1", "Job", json!({"backoffLimit": "3"}), "spec.backoffLimit is \"3\": expected an integer; remove the quotes")]
     #[case::range("batch/v1", "Job", json!({"backoffLimit": 3_000_000_000_u64}), "spec.backoffLimit is 3000000000: expected an integer")]
     #[case::fraction("batch/v1", "Job", json!({"ttlSecondsAfterFinished": 1.5}), "spec.ttlSecondsAfterFinished is 1.5: expected an integer")]
-    #[case::boolean("batch/v1", "Job", json!({"manualSelector": "true"}), "spec.manualSelector is \"true\": expected a boolean")]
+    #[case::boolean("batch/v1", "Job", json!({"manualSelector": "true"}), "spec.manualSelector is \"true\": expected a boolean; remove the quotes")]
     #[case::string("batch/v1", "CronJob", json!({"schedule": 5}), "spec.schedule is 5: expected a string; quote it")]
     #[case::mapping("batch/v1", "Job", json!({"podFailurePolicy": []}), "spec.podFailurePolicy is a list: expected a mapping")]
     #[case::list("batch/v1", "Job", json!({"podFailurePolicy": {"rules": {}}}), "spec.podFailurePolicy.rules is a mapping: expected a list")]
     #[case::item(
         "batch/v1", "Job", json!({"podFailurePolicy": {"rules": [{"onExitCodes": {"values": [1, "2"]}}]}}),
-        "spec.podFailurePolicy.rules[0].onExitCodes.values[1] is \"2\": expected an integer"
+        "spec.podFailurePolicy.rules[0].onExitCodes.values[1] is \"2\": expected an integer; remove the quotes"
     )]
     #[case::cron_job(
         "batch/v1", "CronJob", json!({"jobTemplate": {"spec": {"activeDeadlineSeconds": "1h"}}}),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::api_type::Decoder;
 use crate::finding::Severity;
+use crate::hint::unquoting;
 use crate::pod;
 use crate::step::Step;
 
@@ -110,7 +111,9 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
     let message = error.to_string();
     let expected = expected_type(&message);
     let as_string = skeleton(path, Value::String(value.to_string()));
-    let needs_quotes = matches!(value, Value::Bool(_) | Value::Number(_)) && decode(&as_string).is_ok();
+    // Any text decodes as a quantity.
+    let is_scalar = matches!(value, Value::Bool(_) | Value::Number(_)) && expected != QUANTITY;
+    let needs_quotes = is_scalar && decode(&as_string).is_ok();
     InvalidField { needs_quotes, ..InvalidField::new(path, value, expected) }
 }
 
@@ -187,7 +190,7 @@ impl fmt::Display for InvalidField {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, pointer: _, found, expected, needs_quotes, line: _, source: _ } = self;
         write!(formatter, "{path} is {found}: expected {expected}")?;
-        if *needs_quotes { formatter.write_str("; quote it") } else { Ok(()) }
+        formatter.write_str(if *needs_quotes { "; quote it" } else { unquoting(found, expected) })
     }
 }
 
@@ -228,6 +231,14 @@ mod tests {
     #[case::quantity(
         container(&json!({"resources": {"limits": {"nvidia.com/gpu": null}}})),
         &[".spec.containers[1].resources.limits[nvidia.com/gpu] is null: expected a quantity such as 8 or 4Gi"]
+    )]
+    #[case::boolean_quantity(
+        container(&json!({"resources": {"limits": {"nvidia.com/gpu": true}}})),
+        &[".spec.containers[1].resources.limits[nvidia.com/gpu] is true: expected a quantity such as 8 or 4Gi"]
+    )]
+    #[case::quoted_boolean(
+        json!({"spec": {"hostNetwork": "true"}}),
+        &[".spec.hostNetwork is \"true\": expected a boolean; remove the quotes"]
     )]
     #[case::spec(json!({"spec": 5}), &[".spec is 5: expected a mapping"])]
     fn each_field_is_named_with_the_expected_type(#[case] pod: Value, #[case] expected: &[&str]) {

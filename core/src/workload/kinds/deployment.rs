@@ -84,7 +84,10 @@ mod tests {
         raw["spec"]["replicas"] = 0.into();
         check(&raw, "Pod", 0, &expected);
         raw["spec"]["replicas"] = "2".into();
-        assert_eq!(error(&raw), "spec.replicas is \"2\": expected a whole number from 0 to 2147483647");
+        assert_eq!(
+            error(&raw),
+            "spec.replicas is \"2\": expected a whole number from 0 to 2147483647; remove the quotes"
+        );
         raw["spec"] = Value::Null;
         assert_eq!(error(&raw), "spec.template is missing");
     }

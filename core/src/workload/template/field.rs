@@ -214,7 +214,7 @@ mod tests {
     #[case::negative(json!({"replicas": -1}), Err("a.b[0].replicas is -1: expected a whole number from 0 to 2147483647"))]
     #[case::too_large(json!({"replicas": 2_147_483_648_u64}), Err("a.b[0].replicas is 2147483648: expected a whole number from 0 to 2147483647"))]
     #[case::fraction(json!({"replicas": 1.5}), Err("a.b[0].replicas is 1.5: expected a whole number from 0 to 2147483647"))]
-    #[case::text(json!({"replicas": "3"}), Err("a.b[0].replicas is \"3\": expected a whole number from 0 to 2147483647"))]
+    #[case::text(json!({"replicas": "3"}), Err("a.b[0].replicas is \"3\": expected a whole number from 0 to 2147483647; remove the quotes"))]
     fn count_accepts_non_negative_int32(#[case] item: Value, #[case] expected: Result<Option<u64>, &str>) {
         let raw = json!({"a": {"b": [item]}});
         let found = Field::root(&raw).get("a").get("b").items().unwrap()[0].get("replicas").count();

@@ -141,7 +141,7 @@ fn processes_are_a_number_or_a_word(
 
 #[rstest]
 #[case::unknown_word("torch", json!("many"), V2_1, "spec.trainer.numProcPerNode is \"many\": expected a whole number, auto, cpu or gpu")]
-#[case::number_in_quotes("torch", json!("8"), NEWEST, "spec.trainer.numProcPerNode is \"8\": expected a whole number, auto, cpu or gpu")]
+#[case::number_in_quotes("torch", json!("8"), NEWEST, "spec.trainer.numProcPerNode is \"8\": expected a whole number, auto, cpu or gpu; remove the quotes")]
 #[case::newer_version("torch", json!("gpu"), V2_2, "spec.trainer.numProcPerNode is \"gpu\": expected a whole number from 0 to 2147483647")]
 #[case::fraction("torch", json!(1.5), V2_1, "spec.trainer.numProcPerNode is 1.5: expected a whole number from 0 to 2147483647")]
 #[case::mpi("mpi", json!("auto"), V2_1, "spec.trainer.numProcPerNode is \"auto\": expected a whole number from 0 to 2147483647")]
