@@ -19,12 +19,21 @@ const ENABLE_HELM: &str = "--enable-helm";
 /// End of the header with which kubectl logs an error.
 const LOGGED: &str = "] \"command failed\" err=";
 
+/// Start of a line with which kubectl reports a field that still works.
+const DEPRECATION: &str = "# Warning: ";
+
+/// Error for a file in place of a directory.
+const FILE: &str = "is a file: name the directory of the kustomization";
+
 /// Error if no command exists.
 const NO_COMMAND: &str =
     "neither kubectl nor kustomize is on the PATH: install one of them, or pipe the manifests to `-f -`";
 
 /// Renders the kustomization in `directory`. The source cannot be read if that fails.
 pub(super) fn render(directory: &Path) -> Source {
+    if directory.is_file() {
+        return Source::rejected(directory, FILE);
+    }
     for [program, verb] in COMMANDS {
         let failed = |cause: String| {
             Source::rejected(directory, format!("`{program} {verb} {}` failed: {cause}", directory.display()))
@@ -63,7 +72,8 @@ fn may_be_remote(directory: &Path) -> bool {
 /// `err=<` and `>`.
 fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ">" && !line.ends_with("err=<"));
+    let is_frame = |line: &str| line.is_empty() || line == ">" || line.ends_with("err=<");
+    let lines = text.lines().map(str::trim).filter(|line| !is_frame(line) && !line.starts_with(DEPRECATION));
     let lines: Vec<String> = lines.map(without_prefix).collect();
     let mut error = lines.join(" ");
     if error.len() > MAX_ERROR {

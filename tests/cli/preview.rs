@@ -289,6 +289,13 @@ const PRINT_POD_OF_B: &str = "[ \"$2\" = b ] || exit 1; printf 'apiVersion: v1\n
     2,
     "error: overlay/kustomization.yaml: document 1, line 1: `kubectl kustomize overlay` failed: warning: x no kustomization.yaml in overlay"
 )]
+#[case::deprecated_field(
+    "preview -k overlay",
+    &[("kubectl", "echo '# Warning: patchesJson6902 is deprecated.' >&2; echo 'error: missing value' >&2; exit 1")],
+    2,
+    "error: overlay/kustomization.yaml: document 1, line 1: `kubectl kustomize overlay` failed: missing value"
+)]
+#[case::file("preview -k overlay/kustomization.yaml", &[("kubectl", PRINT_POD)], 2, "is a file: name the directory of the kustomization")]
 #[case::logged_failure(
     "preview -k overlay",
     &[("kubectl", "printf 'E1123 12:00:00 1 run.go:72] \"command failed\" err=<\\n\\taccumulating resources\\n\\tno such host\\n >\\n' >&2; exit 1")],

@@ -182,7 +182,7 @@ const EMPTY: &str =
 #[case::neither(
     "# mine\nmesh: {}\n",
     &[
-        "line 2: apiVersion: missing: expected config.trainmesh.dev/v1alpha1",
+        "line 2: apiVersion: missing: expected config.trainmesh.dev/v1alpha1; Helm values have the sections below config",
         "line 2: kind: missing: expected TrainmeshConfiguration",
     ]
 )]

@@ -84,10 +84,18 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     if let Some(problem) = values_in_release(root) {
         return Err(vec![problem]);
     }
-    read_root(root, |fields| {
+    let has_no_type = ["apiVersion", "kind"].iter().all(|field| root.get(field).is_none());
+    let read = read_root(root, |fields| {
         fields.require_constant("apiVersion", API_VERSION);
         fields.require_constant("kind", KIND);
         Configuration::read(fields)
+    });
+    read.map_err(|mut problems| {
+        let missing = problems.iter_mut().find(|problem| has_no_type && problem.field == "apiVersion");
+        if let Some(problem) = missing {
+            problem.message.push_str("; Helm values have the sections below config");
+        }
+        problems
     })
 }
 
