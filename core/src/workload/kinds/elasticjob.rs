@@ -58,7 +58,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let (metadata, spec) = (root.get("metadata"), root.get("spec"));
     let replica_specs = spec.get("replicaSpecs");
     let worker = replica_specs.get(WORKER);
-    worker.required_object()?;
+    worker.object()?.ok_or_else(|| replica_specs.missing_field(WORKER, "replicaSpecs"))?;
     let workers = worker.get("replicas").count()?.unwrap_or(0);
     let owner = Owner::from_manifest(manifest, API_VERSION, KIND.kind)?;
     let job = Job { owner, namespace: manifest.namespace, metadata, spec, workers };

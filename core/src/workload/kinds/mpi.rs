@@ -38,7 +38,7 @@ pub(super) fn replica_specs<'a>(manifest: &Manifest<'a>) -> Result<Vec<(&'a str,
     specs.required_object()?;
     let launcher = specs.get("Launcher");
     if !launcher.is_present() {
-        return Err(launcher.missing());
+        return Err(specs.missing_field("Launcher", "mpiReplicaSpecs"));
     }
     if launcher.get("replicas").count()?.is_some_and(|count| count != 1) {
         return Err(launcher.get("replicas").invalid("1"));

@@ -225,6 +225,10 @@ mod tests {
 
     #[rstest]
     #[case::no_launcher(json!({"Worker": {}}), "spec.mpiReplicaSpecs.Launcher is missing")]
+    #[case::misspelled_launcher(
+        json!({"launcher": {}, "Worker": {}}),
+        "spec.mpiReplicaSpecs.Launcher is missing: mpiReplicaSpecs has no field launcher: did you mean Launcher?"
+    )]
     #[case::two_launchers(
         json!({"Launcher": {"replicas": 2, "template": {"spec": {"containers": [{}]}}}}),
         "spec.mpiReplicaSpecs.Launcher.replicas is 2: expected 1"

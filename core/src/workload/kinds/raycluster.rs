@@ -176,7 +176,7 @@ impl<'a> Cluster<'a> {
 
     fn head(&self) -> Result<Draft, RenderError> {
         let group = self.spec.get("headGroupSpec");
-        group.required_object()?;
+        group.object()?.ok_or_else(|| self.spec.missing_field("headGroupSpec", "RayClusterSpec"))?;
         let mut draft = self.pod(&group, &self.owner.name, "head")?;
         self.add_labels(&mut draft, &group, "head", "headgroup")?;
         if self.is_ray_service {

@@ -102,6 +102,11 @@ fn roles_follow_the_spec(
 
 #[rstest]
 #[case::no_worker("/spec/replicaSpecs", json!({}), "spec.replicaSpecs.worker is missing")]
+#[case::misspelled_worker(
+    "/spec/replicaSpecs",
+    json!({"wokrer": {}}),
+    "spec.replicaSpecs.worker is missing: replicaSpecs has no field wokrer: did you mean worker?"
+)]
 #[case::no_template("/spec/replicaSpecs/worker", json!({}), "spec.replicaSpecs.worker.template is missing")]
 #[case::no_main_container(
     "/spec/replicaSpecs/worker/template/spec/containers", json!([{"name": "a"}, {"name": "b"}]),

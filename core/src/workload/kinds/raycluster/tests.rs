@@ -148,6 +148,10 @@ fn a_ray_service_labels_its_pods() {
 
 #[rstest]
 #[case::no_head(json!({}), "spec.headGroupSpec is missing")]
+#[case::misspelled_head(
+    json!({"heaGdroupSpec": {}}),
+    "spec.headGroupSpec is missing: RayClusterSpec has no field heaGdroupSpec: did you mean headGroupSpec?"
+)]
 #[case::no_template(json!({"headGroupSpec": {}}), "spec.headGroupSpec.template is missing")]
 #[case::no_name(json!({"headGroupSpec": {"template": {"spec": {}}}, "workerGroupSpecs": [{}]}), "spec.workerGroupSpecs[0].groupName is missing")]
 #[case::negative(
