@@ -258,6 +258,10 @@ fn documents_beside_an_object_are_errors(#[case] before: &str, #[case] after: &s
 
 #[rstest]
 #[case::one_key("kind: Pod\n", "has no `apiVersion`")]
+#[case::misspelled_keys(
+    "apiversion: v1\nKind: Pod\n",
+    "it has no `apiVersion` and no `kind`, but `apiversion`: did you mean apiVersion?"
+)]
 #[case::syntax("a: [\n", "a.yaml: document 1, line")]
 #[case::placeholder(
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  priority: $A\n",

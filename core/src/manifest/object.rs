@@ -74,7 +74,7 @@ fn collect(
     }
     if let Err((error, index)) = validate_type(&object) {
         let has_type = TYPE_FIELDS.iter().any(|field| non_empty_string(&object, field).is_some());
-        let is_foreign = item.is_none() && !has_type;
+        let is_foreign = item.is_none() && !has_type && !misspells_type(&object);
         let path = path.iter().copied().chain(index).collect();
         return found.push(Err(ObjectError { message: prefix + &error, is_foreign, path }));
     }
@@ -176,6 +176,12 @@ fn validate_type(object: &Map<String, Value>) -> Result<(), (String, Option<usiz
     let hint = near.map(|(_, key, near)| format!(", but `{key}`: did you mean {near}?")).unwrap_or_default();
     let index = near.map(|(index, ..)| index);
     Err((format!("not a Kubernetes object: it has no {missing}{hint}"), index))
+}
+
+/// Returns true if `object` has a misspelled `apiVersion` and a misspelled `kind`, which files of other programs do not have.
+fn misspells_type(object: &Map<String, Value>) -> bool {
+    let is_misspelled = |field: &str| object.keys().any(|key| key != field && nearest(key, &[field]).is_some());
+    TYPE_FIELDS.into_iter().all(is_misspelled)
 }
 
 /// Returns a string field that is not empty.
