@@ -566,6 +566,14 @@ fn train_job(changes: &str) -> String {
     &operator("PodCliqueSet", "grove.io/v1alpha1", "replicas: 1, template: {cliques: [{name: a, spec: {roleName: a, replica: 2, podSpec: {containers: [{name: a, image: i}]}}}]}"),
     1, &[], "spec.template.cliques[0].spec.replica has no effect: PodCliqueSpec has no field replica: did you mean replicas?"
 )]
+#[case::name_of_a_variable_as_a_key(
+    "lint -f -", &job("").replace("image: i}", "image: i, env: [{NCCL_DEBUG: INFO}]}"), 1,
+    &["FP049 E EnvVar has no field NCCL_DEBUG: set name: NCCL_DEBUG, and its value in value"], ""
+)]
+#[case::level_of_replicas(
+    "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "schedulerName: volcano, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],
+    "did you mean spec.pytorchReplicaSpecs.*.template.spec.schedulerName?"
+)]
 #[case::no_blank_after_a_colon(
     "lint -f - --fail-on W", &job("").replace("image: i}", "image: i, env: [{name:NCCL_DEBUG, value:INFO}]}"), 1,
     &["FP049 W EnvVar has no field name:NCCL_DEBUG: write a blank after name:"], ""

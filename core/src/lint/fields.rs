@@ -19,6 +19,8 @@ use crate::workload::identify;
 /// Types and fields whose values the apiserver accepts: the pod is created, and never starts.
 const CHECKED_ON_NODES: [(&str, &str); 1] = [("EmptyDirVolumeSource", "medium")];
 
+/// Type of the environment variables of a container.
+const VARIABLE: &str = "EnvVar";
 /// API group of the training operator and the MPI operator.
 const KUBEFLOW: &str = "kubeflow.org";
 /// Restart policies of their replicas. Of pods with `ExitCode`, the operator evaluates the exit code.
@@ -52,7 +54,8 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
         if is_copied(pod.raw(), &field) {
             continue;
         }
-        let severity = if problem.is_field() { Severity::Warning } else { Severity::Error };
+        let is_accepted = problem.is_field() && !(names_variable(&problem) && lacks_name(pod, &field));
+        let severity = if is_accepted { Severity::Warning } else { Severity::Error };
         findings.push_as(severity, field, policy_message(pod, &problem).unwrap_or_else(|| message(&problem)));
     }
     resources::check(pod, findings);
@@ -66,6 +69,23 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     if spec.is_none_or(|spec| spec.is_object() && is_empty(spec)) {
         findings.push_as(Severity::Error, "/spec/containers", "the apiserver rejects a pod without containers");
     }
+}
+
+/// Returns true if the unknown field is the name of a variable, as in `env: [{NCCL_DEBUG: INFO}]`.
+fn names_variable(problem: &Problem<'_>) -> bool {
+    let Problem::Field { owner, name, known } = problem else { return false };
+    *owner == VARIABLE && is_variable(name) && nearest(name, known).is_none()
+}
+
+/// Returns true if `name` has the form of a variable's name, and not of a field's.
+fn is_variable(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Returns true if the object with the field at `pointer` has no name, without which the apiserver rejects a variable.
+fn lacks_name(pod: Pod<'_>, pointer: &str) -> bool {
+    let object = pointer.rsplit_once('/').and_then(|(object, _)| pod.raw().pointer(object));
+    object.is_some_and(|object| object.get("name").is_none())
 }
 
 /// Returns the message about an unknown restart policy of a pod of Kubeflow, whose operators have one more.
@@ -99,6 +119,9 @@ pub(crate) fn message(problem: &Problem<'_>) -> String {
             let fix = match (unseparated, nearest(name, known)) {
                 (Some((field, _)), _) => format!(": write a blank after {field}:"),
                 (None, Some(near)) => format!(": did you mean {near}?"),
+                (None, None) if *owner == VARIABLE && is_variable(name) => {
+                    format!(": set name: {name}, and its value in value")
+                }
                 (None, None) => String::new(),
             };
             format!("{owner} has no field {name}{fix}")

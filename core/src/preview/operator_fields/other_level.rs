@@ -98,7 +98,9 @@ fn place(fields: &'static Fields, key: &str, path: &str) -> Option<String> {
             for (name, shape) in fields.nested {
                 let path = format!("{path}.{name}");
                 match shape {
-                    Shape::Object(inner) | Shape::List(inner) | Shape::Map(inner) => next.push((*inner, path)),
+                    Shape::Object(inner) | Shape::List(inner) => next.push((*inner, path)),
+                    // Any key of the user.
+                    Shape::Map(inner) => next.push((*inner, format!("{path}.*"))),
                     Shape::JobTemplate if fields_of::<JobSpec>().contains(&key) => {
                         return Some(format!("{path}.spec.{key}"));
                     }
