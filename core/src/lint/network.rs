@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
@@ -13,6 +14,7 @@ use crate::config::profile::{Amount, AttachCount, Resource, ResourceMode, Transp
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::fabric::nccl::{is_plugin_variable, variable};
 use crate::finding::Severity;
+use crate::hint::is_typo;
 use crate::keys;
 use crate::pod::networks::{self, Attachment, ISTIO_CNI, MULTUS};
 
@@ -22,6 +24,8 @@ const FIX_FOR_PROFILES: &str = "set count: perResource for the network in networ
 
 /// How to fix the DNS policy of a pod in the node's network.
 const FIX_POLICY: &str = "set dnsPolicy: ClusterFirstWithHostNet";
+/// How to fix the key of the annotation with the networks.
+const FIX_KEY: &str = "correct the key of the annotation";
 /// How to fix annotations of a pod that Istio does not inject.
 const FIX_ANNOTATIONS: &str = "remove the Istio annotations";
 
@@ -81,6 +85,11 @@ fn is_shared_by_profile(adapter: &str, profile: &Profile) -> bool {
 
 /// FP018: the number of networks differs from the number of virtual functions.
 pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    if let Some(key) = misspelled_key(context) {
+        let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
+        let message = format!("annotation {key} attaches no network: did you mean {MULTUS}?");
+        return findings.push_with_fix(Severity::Warning, field, message, FIX_KEY);
+    }
     let multus = context.input.profile.map(|profile| &profile.networks.multus);
     let key = multus.map_or(MULTUS, |multus| multus.annotation_key.as_str());
     let per_function: Vec<&str> = multus
@@ -113,6 +122,16 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
             findings.push(field, message);
         }
     }
+}
+
+/// Returns the misspelled key of the annotation of a pod without networks.
+fn misspelled_key<'a>(context: &CheckContext<'a>) -> Option<&'a str> {
+    let (domain, known) = MULTUS.split_once('/')?;
+    let pod = context.input.pod;
+    let is_misspelled = |key: &&str| {
+        key.split_once('/').is_some_and(|(own, name)| own == domain && is_typo(name, known)) && pod.networks().is_none()
+    };
+    pod.annotation_keys().find(is_misspelled)
 }
 
 /// Returns the resource of `profile` whose units are virtual functions, each of which needs a network: with the attachment of a

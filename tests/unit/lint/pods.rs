@@ -67,6 +67,14 @@ const EACH: &str = "transport: roce\nresources: [{name: nvidia.com/rdma-vf, mode
 #[case::infiniband_needs_no_address(own_functions("example.com/vf", "transport: ib"), None)]
 #[case::shared_adapter(own_functions("example.com/shared", "transport: roce"), None)]
 #[case::matches_the_profile(functions("vf,vf,macvlan", 2).profile(EACH), None)]
+#[case::misspelled_key(
+    annotated("k8s.v1.cni.cncf.io/network: macvlan", &format!("containers: [{{name: train, {RDMA}}}]")),
+    Some("annotation k8s.v1.cni.cncf.io/network attaches no network: did you mean k8s.v1.cni.cncf.io/networks?")
+)]
+#[case::status_of_networks(
+    annotated("k8s.v1.cni.cncf.io/network-status: a", &format!("containers: [{{name: train, {RDMA}}}]")),
+    None
+)]
 #[case::no_function(annotated(&format!("{ATTACHED}: macvlan"), &format!("containers: [{{name: train, {RDMA}}}]")), None)]
 fn fp018_networks_per_virtual_function(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP018", scenario, expected);

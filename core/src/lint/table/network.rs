@@ -36,9 +36,9 @@ spec:
         severity: Severity::Warning,
         title: "the number of networks differs from the number of virtual functions",
         why: "Each network attachment uses one virtual function. With too few networks, some virtual functions have \
-              no address; with too many, the pod does not start. Virtual functions are nvidia.com/rdma-vf, \
-              nvidia.com/sriov_resource, nvidia.com/mlnxnics, and the first resource of a fabric profile that attaches a \
-              network with count: perResource, or any network in a RoCE profile with mode: perGpu.",
+              no address; with too many, the pod does not start. A misspelled key of the annotation attaches none. Virtual \
+              functions are nvidia.com/rdma-vf, nvidia.com/sriov_resource, nvidia.com/mlnxnics, and the first resource of a \
+              fabric profile that attaches a network with count: perResource, or any network in a RoCE profile with mode: perGpu.",
         fix: "list the network once for each requested virtual function",
         example: Example {
             given: "",
