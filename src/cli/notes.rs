@@ -14,12 +14,14 @@ pub(super) struct Notes {
 
 /// A note about one or several documents.
 #[derive(Debug)]
-struct Note {
-    text: String,
-    /// File and line of the first document.
-    position: String,
+pub(super) struct Note {
+    pub(super) text: String,
+    /// File of the first document.
+    pub(super) source: String,
+    /// Line of the first document.
+    pub(super) line: u64,
     /// Number of other documents.
-    others: usize,
+    pub(super) others: usize,
 }
 
 impl Notes {
@@ -30,14 +32,19 @@ impl Notes {
             return;
         }
         self.by_text.insert(text.clone(), self.notes.len());
-        self.notes.push(Note { text, position: format!("{source}:{line}"), others: 0 });
+        self.notes.push(Note { text, source: source.to_owned(), line, others: 0 });
+    }
+
+    /// Returns the notes in the order of the input.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter()
     }
 
     /// Prints the notes with the file and line of their first document.
     pub(super) fn print(&self, stderr: &mut impl Write) {
-        for Note { text, position, others } in &self.notes {
+        for Note { text, source, line, others } in &self.notes {
             let others = if *others > 0 { format!(" (and {others} more)") } else { String::new() };
-            print_note(stderr, format_args!("{position}{others}: {text}"));
+            print_note(stderr, format_args!("{source}:{line}{others}: {text}"));
         }
     }
 }

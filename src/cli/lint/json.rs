@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use super::super::notes::Note;
 use super::{LintReport, PodFindings, finish};
 use trainmesh_core::render::{error_to_json, warning_to_json};
 
@@ -14,7 +15,8 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
     let results: Vec<Value> = lint_report.pod_findings.iter().map(result).collect();
     let errors: Vec<Value> = lint_report.errors.iter().map(error_to_json).collect();
     let warnings: Vec<Value> = lint_report.warnings.iter().map(warning_to_json).collect();
-    let report = json!({
+    let notes: Vec<Value> = lint_report.notes.iter().map(note).collect();
+    let mut report = json!({
         "schemaVersion": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "configHash": config_hash,
@@ -24,8 +26,16 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
         "warnings": warnings,
         "assumedNamespaceLabels": lint_report.assumed.labels,
     });
+    if !notes.is_empty() {
+        report["notes"] = notes.into();
+    }
     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
     finish(out)
+}
+
+fn note(note: &Note) -> Value {
+    let Note { text, source, line, others } = note;
+    json!({"source": source, "line": line, "message": text, "others": others})
 }
 
 fn result(pod: &PodFindings) -> Value {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::super::notes::Note;
 use super::summary::MANIFEST_RULE;
 use super::{LintReport, PodFindings, finish, pod_name};
 use crate::manifest::normalize;
@@ -27,7 +28,8 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
     });
     let manifest_results = lint_report.warnings.iter().map(|warning| manifest_result(warning, &checks));
     let invalid = lint_report.errors.iter().map(|error| invalid_document(error, &checks));
-    let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
+    let notifications = lint_report.errors.iter().map(notification).chain(lint_report.notes.iter().map(note));
+    let notifications: Vec<Value> = notifications.collect();
     let driver = json!({
         "name": "trainmesh lint",
         "version": env!("CARGO_PKG_VERSION"),
@@ -40,7 +42,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
             "tool": {"driver": driver},
             "invocations": [{
                 "executionSuccessful": lint_report.errors.is_empty(),
-                "toolExecutionNotifications": errors,
+                "toolExecutionNotifications": notifications,
             }],
             "columnKind": "unicodeCodePoints",
             "results": results.chain(manifest_results).chain(invalid).collect::<Vec<_>>(),
@@ -131,6 +133,15 @@ fn notification(error: &DocumentError) -> Value {
         "level": "error",
         "message": {"text": error.to_string()},
         "locations": [{"physicalLocation": location(&error.source, error.line)}],
+    })
+}
+
+fn note(note: &Note) -> Value {
+    let Note { text, source, line, others: _ } = note;
+    json!({
+        "level": level(Severity::Info),
+        "message": {"text": text},
+        "locations": [{"physicalLocation": location(source, Some(*line))}],
     })
 }
 

@@ -97,6 +97,24 @@ fn locations_have_the_file_uri_and_the_line_of_the_field() {
     assert_eq!(invocation["toolExecutionNotifications"].as_array().unwrap().len(), 1);
 }
 
+/// The pods of an object that is not supported are not checked: the machine-readable formats name it.
+#[test]
+fn unsupported_objects_are_notes() {
+    let workflow = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a}\nspec: {templates: [{name: a, container: \
+                    {image: i, resources: {limits: {nvidia.com/gpu: 8}}}}]}\n";
+    for (format, pointer) in
+        [("sarif", "/runs/0/invocations/0/toolExecutionNotifications/0/message/text"), ("json", "/notes/0/message")]
+    {
+        let run = trainmesh(&["lint", "-f", "-", "-o", format], workflow);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let text = report.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        assert!(text.starts_with("argoproj.io/v1alpha1 Workflow is not supported: "), "{run:#?}");
+        if format == "sarif" {
+            check(&report);
+        }
+    }
+}
+
 #[test]
 fn locations_outside_the_working_directory_are_absolute() {
     let artifact =
