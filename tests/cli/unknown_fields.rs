@@ -518,6 +518,13 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &operator("RayJob", "ray.io/v1", "submissionMode: K8SJobMode, rayClusterSpec: {headGroupSpec: {TEMPLATE}}"), 1, &[],
     "spec.submissionMode: unknown value K8SJobMode: did you mean K8sJobMode?"
 )]
+#[case::pod_without_a_name(
+    "lint -f -", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, image: i}]}\n", 1, &[],
+    "stdin: document 1, line 1: FP049 E: Pod in default: metadata.name: the apiserver rejects a pod without a name\n"
+)]
+#[case::pod_with_a_generated_name(
+    "lint -f - --fail-on W", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\nspec: {containers: [{name: a, image: i}]}\n", 0, &["W: 0"], ""
+)]
 #[case::groups_of_a_ray_service(
     "lint -f - --fail-on W", &operator("RayService", "ray.io/v1", "rayClusterConfig: {headGroupSpec: {TEMPLATE}, workerGroupSpec: []}"), 1, &[],
     "spec.rayClusterConfig.workerGroupSpec has no effect: RayClusterSpec has no field workerGroupSpec: did you mean workerGroupSpecs?"

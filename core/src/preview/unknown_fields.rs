@@ -43,6 +43,7 @@ pub(super) fn warnings(
     let subject = match name {
         "" if is_global => kind.to_owned(),
         name if is_global => format!("{kind} {name}"),
+        "" => format!("{kind} in {namespace}"),
         name => format!("{kind} {namespace}/{name}"),
     };
     let mut warnings = Vec::new();
@@ -79,7 +80,22 @@ fn problems(object: &Value, stock: StockRuntimes) -> Vec<PathProblem> {
         // Operators may drop the metadata of their templates.
         messages.extend(with_severity(metadata_values::messages(object, search.is_some()), Severity::Error));
     }
+    if (api_version, kind) == ("v1", "Pod") && !has_name(object) {
+        let message = "metadata.name: the apiserver rejects a pod without a name".to_owned();
+        messages.push(("metadata".to_owned(), message, Severity::Error));
+    }
     messages
+}
+
+/// Returns true if `object` has a name, or the start of a name. Those of other types are errors of their own.
+fn has_name(object: &Value) -> bool {
+    let metadata = object.get("metadata").filter(|metadata| !metadata.is_null());
+    let is_set = |field: &str| {
+        metadata
+            .and_then(|metadata| metadata.get(field))
+            .is_some_and(|name| !name.is_null() && name.as_str() != Some(""))
+    };
+    metadata.is_some_and(|metadata| !metadata.is_object()) || is_set("name") || is_set("generateName")
 }
 
 /// Adds `severity` to each path with its message.
