@@ -23,7 +23,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::audit_mode(&["preview", "-f", "-", "--exit-code", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], POD, 0, &["audit, not applied"], "")]
 #[case::namespace_flag(&["preview", "-f", "-", "-n", "team-a"], POD, 0, &["Pod team-a/a"], "")]
 #[case::job(&["preview", "-f", "-"], JOB, 0, &["Job default/x\n"], "")]
-#[case::patch_of_two_pods(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json, or --role to select one")]
+#[case::patch_of_two_pods(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json, or one job with --role")]
 #[case::other_kinds(&["preview", "-v", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &[], "v1 ConfigMap creates no pods")]
 #[case::nothing(&["preview", "-f", "-"], "", 2, &[], "error")]
 #[case::no_such_file(&["preview", "-f", "no/such/file.yaml"], "", 2, &[], "no/such/file.yaml")]

@@ -113,12 +113,12 @@ fn roles_of_different_modes_have_different_objects() {
     let role = |name: &str, mode: &str| {
         format!(
             "    {name}: {{replicas: 2, template: {{metadata: {{labels: {{trainmesh.dev/gang: {mode}}}}}, spec: {{containers: \
-             [{{name: pytorch, image: i}}]}}}}}}\n"
+             [{{name: tensorflow, image: i}}]}}}}}}\n"
         )
     };
-    let (master, worker) = (role("Master", "volcano"), role("Worker", "native"));
+    let (ps, worker) = (role("PS", "volcano"), role("Worker", "native"));
     let job = format!(
-        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: a}}\nspec:\n  pytorchReplicaSpecs:\n{master}{worker}"
+        "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {{name: a}}\nspec:\n  tfReplicaSpecs:\n{ps}{worker}"
     );
     let run = trainmesh(&["preview", "-f", "-", "-o", "json"], &job);
     let output: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -83,7 +83,7 @@ fn results_errors_and_warnings_are_in_the_order_of_the_input() {
 fn an_early_error_ends_the_preview() {
     let Sample { text, .. } = sample();
     let run = trainmesh(&["preview", "-f", "-", "-o", "patch"], &text);
-    assert_exit(&run, 2, &[], "use -o json, or --role to select one");
+    assert_exit(&run, 2, &[], "use -o json, or one job with --role");
     assert_eq!(run.stdout, "");
 }
 

@@ -144,7 +144,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the value at `path`: names of fields, separated by dots.
     fn at(&self, path: &str) -> Option<Node<'a>> {
-        path.split('.').try_fold(self.node, |node, name| node.get(name))
+        path.split('.').try_fold(self.node, Node::get)
     }
 
     /// Returns field `name` and marks it as known. Null counts as absent, as in the component configurations of

@@ -23,7 +23,7 @@ impl<W: Write> Sink for SinglePatch<W> {
     fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
         for report in reports {
             if self.patch.is_some() {
-                let message = "-o patch supports only one pod, but the input creates more: use -o json, or one job, with --role to \
+                let message = "-o patch supports only one pod, but the input creates more: use -o json, or one job with --role to \
                                select one of its roles";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
             }

@@ -118,12 +118,13 @@ fn the_schema_and_the_parser_agree_on_a_profile(
 }
 
 /// Paths whose rules the schema cannot express: NCCL's grammar, fields that depend on each other, non-empty lists.
-const INEXPRESSIBLE: [&str; 7] = [
+const INEXPRESSIBLE: [&str; 8] = [
     "/transport",
     "/env/",
     "/mesh",
     "/match/initContainers",
     "/match/gpuResources",
+    "/networks/gke/defaultInterface",
     "/securityContext",
     "/failClosed/ncclNet",
 ];

@@ -71,7 +71,7 @@ impl Section for Resource {
         let count = fields.get("count");
         let ratio = fields.get("ratio");
         let max = fields.get("max");
-        let quantity = fields.get("quantity");
+        let quantity: Option<Quantity> = fields.get("quantity");
         let full_node_gpus = fields.get("fullNodeGpus");
         let opt_in = fields.get_or("optIn", false);
         for (field, number) in [("count", count), ("max", max), ("fullNodeGpus", full_node_gpus)] {
