@@ -6,6 +6,7 @@ use crate::certificates::presented_certificates;
 use crate::continuity::no_pod_is_missed;
 use crate::modes::{CERT_MANAGER_SECRET, KUBELET_SYNC_TIMEOUT, der, secret, wait_presented};
 use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
+use trainmesh_testing::pods::OPTED_IN;
 use trainmesh_testing::release::Release;
 use trainmesh_testing::release::doctor::wait_until_healthy;
 
@@ -47,5 +48,7 @@ fn renewals_by_cert_manager_miss_no_pod() {
             });
         }
     });
+    let opted_in = Cluster::get().namespace(&OPTED_IN);
     wait_until_healthy(&release);
+    drop(opted_in);
 }
