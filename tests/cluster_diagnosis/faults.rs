@@ -96,7 +96,11 @@ fn crash() -> Namespace {
 fn memory() -> Namespace {
     let limit = json!({"limits": {"memory": "16Mi"}});
     let job = TrainingJob::new().container(Role::Worker, "resources", limit);
-    let namespace = create(&job.script(Role::Worker, "exec tail /dev/zero").restart_policy(Role::Worker, "Never"));
+    // containerd misses the event of a container that the kernel kills as it starts: its reason is then Error.
+    let script = "until [ -e /allocate ]; do sleep 0.1; done; exec tail /dev/zero";
+    let namespace = create(&job.script(Role::Worker, script).restart_policy(Role::Worker, "Never"));
+    wait_for_status(&namespace, WORKER, "running", |status| status["state"]["running"].is_object());
+    let _ = namespace.kubectl(&["exec", WORKER, "-c", "pytorch", "--", "touch", "/allocate"], "").success();
     wait_for_status(&namespace, WORKER, "out of memory", |status| {
         status["state"]["terminated"]["reason"] == "OOMKilled"
     });
