@@ -126,11 +126,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let selection = Selection { target: target.clone(), namespace: scope.namespace.clone() };
         let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
-        if now.is_none() {
-            dump::note_later_files(&snapshot, filename);
+        let is_noted = now.is_some() || dump::note_later_files(&snapshot, filename);
+        let report = diagnose(&snapshot, &selection, dump::time(&snapshot, *now)?);
+        if !is_noted && report.is_healthy() {
+            dump::note_standard_input(&snapshot, filename);
         }
-        let now = dump::time(&snapshot, *now)?;
-        let report = diagnose(&snapshot, &selection, now);
         lacks_pods = !snapshot.has_pods() && errors.is_empty();
         holds_quota = snapshot.holds_quota();
         misses_pods = snapshot.misses_pods() || holds_quota;

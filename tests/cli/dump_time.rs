@@ -8,7 +8,7 @@ use rstest::rstest;
 use tempfile::TempDir;
 use trainmesh_testing::cli::{Run, trainmesh};
 
-use crate::diagnose::HEALTHY;
+use crate::diagnose::{DUMP, HEALTHY};
 
 const NOTE: &str = "note: durations end at 2026-01-01T12:00:00Z, the newest time in the input; if nothing has happened since, \
     pass --now 2026-01-01T12:01:01Z\n";
@@ -49,8 +49,18 @@ fn a_dump_that_was_written_later(
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), stderr), "{run:#?}");
 }
 
-#[test]
-fn standard_input_has_no_time() {
-    let run = trainmesh(&["diagnose", "-f", "-"], HEALTHY);
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:#?}");
+/// The time of standard input is not known, and matters only if nothing was found.
+#[rstest]
+#[case::healthy(&[], HEALTHY, 0, true)]
+#[case::stated(&["--now", "2026-01-01T12:00:00Z"], HEALTHY, 0, false)]
+#[case::found(&[], DUMP, 1, false)]
+fn standard_input_has_no_time(
+    #[case] arguments: &[&str],
+    #[case] dump: &str,
+    #[case] code: i32,
+    #[case] is_noted: bool,
+) {
+    let run = trainmesh(&[&["diagnose", "-f", "-"], arguments].concat(), dump);
+    let note = "note: durations end at 2026-01-01T12:00:00Z, the newest time in the input, so that a failure";
+    assert_eq!((run.code, run.stderr.starts_with(note)), (Some(code), is_noted), "{run:#?}");
 }

@@ -121,9 +121,10 @@ pub(in crate::cli) fn time(snapshot: &ClusterSnapshot, now: Option<Timestamp>) -
 }
 
 /// Prints a note if a file of the dump was written long after the newest time in it: nothing may have happened since, and a
-/// problem needs some time without a change. The time of standard input, and of pipes, is not known.
-pub(super) fn note_later_files(snapshot: &ClusterSnapshot, paths: &[PathBuf]) {
-    let Some(newest) = snapshot.newest() else { return };
+/// problem needs some time without a change. The time of standard input, and of pipes, is not known. Returns true if a note was
+/// printed.
+pub(super) fn note_later_files(snapshot: &ClusterSnapshot, paths: &[PathBuf]) -> bool {
+    let Some(newest) = snapshot.newest() else { return false };
     let is_later = |written: &Timestamp| written.duration_since(newest) > QUIET;
     if let Some(written) = paths.iter().flat_map(|path| dumps_in(path)).filter_map(|path| written_at(&path)).max()
         && is_later(&written)
@@ -131,6 +132,22 @@ pub(super) fn note_later_files(snapshot: &ClusterSnapshot, paths: &[PathBuf]) {
         let written = Timestamp::from_second(written.as_second()).unwrap_or(written);
         let note = format_args!(
             "durations end at {newest}, the newest time in the input; if nothing has happened since, pass --now {written}"
+        );
+        print_note(&mut stderr(ColorChoice::Auto), note);
+        return true;
+    }
+    false
+}
+
+/// Prints a note if a dump on standard input, in which nothing was found, may be newer than the newest time in it: a failure that
+/// is the last thing that happened has no duration yet.
+pub(super) fn note_standard_input(snapshot: &ClusterSnapshot, paths: &[PathBuf]) {
+    let is_read = paths.iter().any(|path| path.as_os_str() == STDIN);
+    let Some(newest) = snapshot.newest().filter(|_| is_read) else { return };
+    if Timestamp::now().duration_since(newest) > QUIET {
+        let note = format_args!(
+            "durations end at {newest}, the newest time in the input, so that a failure at that time does not count yet; if the \
+             input was written later, pass its time with --now"
         );
         print_note(&mut stderr(ColorChoice::Auto), note);
     }
