@@ -89,7 +89,7 @@ recoveries! {
     /// Other jobs.
     QueueInUse => Unknown, "the queue of a job in the scheduler is full", "it is placed when others in the queue terminate or the limit is raised; new nodes do not help if a limit is set";
     /// New nodes may fit.
-    NodesExcluded => Unknown, "the taints and labels of all nodes exclude the pods", "they are scheduled when a node is added that fits, or a taint is removed";
+    NodesExcluded => Unknown, "the taints and labels of all nodes, or a volume that they do not reach, exclude the pods", "they are scheduled when a node is added that fits, or a taint is removed";
     /// The scheduler does not run, or waits for the gang.
     SchedulerAwaited => Unknown, "no scheduler has looked at the pods", "the scheduler may start, or admit their PodGroup";
     /// Its controller removes it.

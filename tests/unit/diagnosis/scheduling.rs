@@ -99,6 +99,36 @@ const CLAIM: &str =
     Recovery::GangShort,
     "lower its minimum"
 )]
+#[case::volcano_gang(
+    "3/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 4 minAvailable",
+    Recovery::GangShort,
+    "lower its minimum"
+)]
+#[case::volcano_capacity(
+    "4/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 4 minAvailable",
+    Recovery::WaitsForCapacity,
+    "free capacity, add nodes"
+)]
+#[case::volcano_pod_group(
+    "NotEnoughPods: Not enough valid tasks for gang-scheduling, valid: 3, min: 4",
+    Recovery::GangShort,
+    "lower its minimum"
+)]
+#[case::rejected_by_coscheduling(
+    "rejected due to timeout after waiting 1m0s at plugin Coscheduling",
+    Recovery::WaitsForCapacity,
+    "free capacity for all of them at the same time"
+)]
+#[case::rejected_by_koordinator(
+    "Gang \"team-a/llama\" gets rejected due to member Pod \"llama-worker-0\" is unschedulable",
+    Recovery::WaitsForCapacity,
+    "free capacity for all of them at the same time"
+)]
+#[case::volume_elsewhere(
+    "0/4 nodes are available: 4 node(s) had volume node affinity conflict.",
+    Recovery::NodesExcluded,
+    "kubectl describe pv"
+)]
 #[case::queue_limit(
     "OverLimit: Workload requested 32 GPUs, but team-a queue limit is 16 GPUs",
     Recovery::QueueLimitTooSmall,

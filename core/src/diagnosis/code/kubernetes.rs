@@ -84,7 +84,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PodsUnschedulable,
         severity: Severity::Warning,
-        proof: "no pod of the job has a node (of a Ray cluster or another job whose pods do not wait for each other, some have none), and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message; or none has that condition, and a condition or an event of their PodGroup reports that it cannot be scheduled, or events of YuniKorn (`Scheduling`, `GangScheduling`) that they are queued; with another recovery and fix if the message is about volumes, taints and labels, a gang with too few pods, or a queue of KAI, YuniKorn or Volcano",
+        proof: "no pod of the job has a node (of a Ray cluster or another job whose pods do not wait for each other, some have none), and the condition `PodScheduled` has been False for 5 minutes, with the scheduler's message; or none has that condition, and a condition or an event of their PodGroup reports that it cannot be scheduled, or events of YuniKorn (`Scheduling`, `GangScheduling`) that they are queued; with another recovery and fix if the message is about volumes, taints and labels, a gang with too few pods or one that does not fit as a whole, or a queue of KAI, YuniKorn or Volcano",
         fix: "read the scheduler's message: free capacity, add nodes, correct requests, selectors and tolerations, or provide the volumes of the pods",
         link: "docs/diagnose.md#podsunschedulable",
     },

@@ -31,15 +31,27 @@ const VOLUME_FIX: &str = "\
     PersistentVolume that fits";
 /// End of the part of the scheduler's messages about nodes, and parts of those about nodes that a pod excludes, whatever is free.
 const PREEMPTION: &str = " preemption: ";
-const EXCLUDED: [&str; 2] = ["untolerated taint", "didn't match Pod's node affinity/selector"];
+const EXCLUDED: [&str; 3] =
+    ["untolerated taint", "didn't match Pod's node affinity/selector", "had volume node affinity conflict"];
 const EXCLUDED_FIX: &str = "\
-    read the scheduler's message: correct tolerations, selectors and affinity of the pods, or the labels and taints of the nodes; \
-    free capacity does not help";
-/// Messages of Coscheduling and Koordinator about a gang whose pods do not all exist.
-const SHORT_GANG: [&str; 2] = ["cannot find enough sibling pods", "gang child pod not collect enough"];
+    read the scheduler's message: correct tolerations, selectors and affinity of the pods, or the labels and taints of the nodes; for a \
+    volume that only other nodes reach (kubectl describe pv), let the pods run on those, or use another volume; free capacity does not help";
+/// Messages of Coscheduling, Koordinator and Volcano about a gang whose pods do not all exist.
+const SHORT_GANG: [&str; 3] = [
+    "cannot find enough sibling pods",
+    "gang child pod not collect enough",
+    "Not enough valid tasks for gang-scheduling",
+];
+/// Texts after the number of pods and after the minimum, in the message of Volcano about a gang of which it places none.
+const GANG_NOT_READY: (&str, &str) = (" tasks in gang unschedulable", " minAvailable");
 const SHORT_GANG_FIX: &str = "\
     create the missing pods of the gang, or lower its minimum (minMember, or min-available in the annotations of the pods) to the number \
     of pods that start together; free capacity does not help";
+/// Messages of Coscheduling and Koordinator about a pod that fits a node, but whose gang does not.
+const GANG_REJECTED: [&str; 2] = ["at plugin Coscheduling", "gets rejected due to"];
+const GANG_REJECTED_FIX: &str = "\
+    read the messages and events of all pods of the gang: one of them may lack capacity for which the others wait in vain; free capacity for \
+    all of them at the same time";
 /// Texts before the request of a job, and before the limit or quota of its queue, in the messages of KAI.
 const REQUESTED: &str = "requested ";
 const QUEUE_LIMITS: [&str; 3] = ["queue limit is ", "Limit is ", " quota is "];
@@ -207,7 +219,8 @@ fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> O
         _ if is_ignored => Some(DiagnosisCode::SchedulingNotAttempted.fix()),
         _ if cause.fix().is_some() => cause.fix(),
         Some(_) => Some(MINIMUM_FIX),
-        None => is_gang.then_some(GANG_FIX),
+        None if is_gang => Some(GANG_FIX),
+        None => (cause == Cause::GangRejected).then_some(GANG_REJECTED_FIX),
     };
     let recovery = if is_ignored { Recovery::SchedulerAwaited } else { cause.recovery() };
     let diagnosis = Diagnosis::new(code, workload, recovery, &message)
@@ -232,8 +245,10 @@ fn small_minimum(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Capacity,
+    /// The nodes do not suffice for all pods of the gang at a time.
+    GangRejected,
     Volume,
-    /// The taints and labels of all nodes exclude the pods.
+    /// The taints and labels of all nodes, or those that reach a volume, exclude the pods.
     Excluded,
     /// The gang has fewer pods than its minimum.
     ShortGang,
@@ -253,12 +268,14 @@ impl Cause {
         };
         if messages.iter().any(|message| message.to_ascii_lowercase().contains(VOLUME_CLAIM)) {
             Self::Volume
-        } else if messages.iter().any(|message| SHORT_GANG.iter().any(|text| message.contains(text))) {
+        } else if messages.iter().any(|message| is_short_gang(message)) {
             Self::ShortGang
         } else if let Some(cause) = Self::of_queue(messages) {
             cause
         } else if !messages.is_empty() && messages.iter().all(excludes_all) {
             Self::Excluded
+        } else if messages.iter().any(|message| GANG_REJECTED.iter().any(|text| message.contains(text))) {
+            Self::GangRejected
         } else {
             Self::Capacity
         }
@@ -274,6 +291,7 @@ impl Cause {
         let names = pod_names(pods);
         match self {
             Self::ShortGang => format!("the gang of {names} has fewer pods than its minimum"),
+            Self::GangRejected => format!("the scheduler cannot place all pods of the gang of {names} at a time"),
             Self::QueueLimit => format!("the job of {names} requests more than the limit of its queue"),
             Self::QueueFull | Self::QuotaUsed => format!("the queue of {names} is full"),
             Self::Capacity | Self::Volume | Self::Excluded => format!("no node fits {names}"),
@@ -282,7 +300,7 @@ impl Cause {
 
     fn recovery(self) -> Recovery {
         match self {
-            Self::Capacity => Recovery::WaitsForCapacity,
+            Self::Capacity | Self::GangRejected => Recovery::WaitsForCapacity,
             Self::Volume => Recovery::VolumeAwaited,
             Self::Excluded => Recovery::NodesExcluded,
             Self::ShortGang => Recovery::GangShort,
@@ -294,7 +312,7 @@ impl Cause {
     /// Returns the fix, if more capacity is none.
     fn fix(self) -> Option<&'static str> {
         match self {
-            Self::Capacity => None,
+            Self::Capacity | Self::GangRejected => None,
             Self::Volume => Some(VOLUME_FIX),
             Self::Excluded => Some(EXCLUDED_FIX),
             Self::ShortGang => Some(SHORT_GANG_FIX),
@@ -319,6 +337,18 @@ fn queue_cause(message: &str) -> Option<Cause> {
         None if message.contains(QUOTA_USED) => Some(Cause::QuotaUsed),
         None => message.contains(QUEUE_FULL).then_some(Cause::QueueFull),
     }
+}
+
+/// Returns true for a message about a gang with fewer pods than its minimum, as in `3/3 tasks in gang unschedulable: pod group is not
+/// ready, 3 Pending, 4 minAvailable`: the second number counts the pods.
+fn is_short_gang(message: &str) -> bool {
+    let number_before = |text: &str| {
+        let (before, _) = message.split_once(text)?;
+        before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    let (pods, minimum) = GANG_NOT_READY;
+    let has_too_few = number_before(pods).zip(number_before(minimum)).is_some_and(|(pods, minimum)| pods < minimum);
+    has_too_few || SHORT_GANG.iter().any(|text| message.contains(text))
 }
 
 /// Returns true if a scheduler reported an attempt to schedule the pod.
