@@ -51,6 +51,12 @@ fn the_fix_of_an_image_depends_on_the_reason(#[case] reason: &str, #[case] expec
     "the registry limits the number of pulls"
 )]
 #[case::denied("pull access denied", "read the message: correct the image name")]
+#[case::platform("no match for platform in manifest: not found", "the image does not exist for the architecture")]
+#[case::disk(
+    "failed to extract layer sha256:aa: write /var/lib/x: no space left on device",
+    "the disk of the node is full"
+)]
+#[case::name_server("dial tcp: lookup registry on 10.96.0.10:53: no such host", "the node does not reach the registry")]
 fn the_fix_of_an_image_depends_on_the_message(#[case] message: &str, #[case] fix: &str) {
     let found = report(&job_with(3, waiting("ErrImagePull", message))).diagnoses.remove(0);
     assert!(found.finding.fix.unwrap().starts_with(fix), "{:?}", found.finding);
@@ -69,6 +75,8 @@ fn the_fix_of_an_image_depends_on_the_message(#[case] message: &str, #[case] fix
     "check the node"
 )]
 #[case::disk("write /var/lib/x: no space left on device", Recovery::NodeFaulty, "check the node")]
+#[case::device("nvidia-container-cli: device error: GPU-abc: unknown device", Recovery::NodeFaulty, "check the node")]
+#[case::cdi("unresolvable CDI devices nvidia.com/gpu=7", Recovery::NodeFaulty, "check the node")]
 fn faults_of_the_node(#[case] message: &str, #[case] recovery: Recovery, #[case] fix: &str) {
     let found = report(&job_with(3, waiting("RunContainerError", message))).diagnoses.remove(0);
     assert_eq!(found.recovery, recovery);

@@ -30,6 +30,22 @@ const LIMITED: [&str; 3] = ["toomanyrequests", "too many requests", "rate limit"
 const LIMITED_FIX: &str = "\
     the registry limits the number of pulls: wait until its limit resets, or pull from a mirror or with the credentials of an account with a \
     higher limit (imagePullSecrets)";
+/// Parts of the messages about an image without a variant for the architecture of the node.
+const PLATFORM: [&str; 3] =
+    ["no match for platform", "no matching manifest for", "no image found in image index for architecture"];
+const PLATFORM_FIX: &str = "\
+    the image does not exist for the architecture of the node: push a variant for it (docker buildx build --platform), or select nodes of \
+    the image's architecture (kubernetes.io/arch)";
+/// Part of the messages about a node without space for the image.
+const DISK: [&str; 1] = ["no space left on device"];
+const DISK_FIX: &str = "\
+    the disk of the node is full: free space for images on it or cordon it, and recreate the pod on another node";
+/// Parts of the messages about a registry that the node does not reach.
+const UNREACHED: [&str; 5] =
+    ["no such host", "server misbehaving", "i/o timeout", "connection refused", "network is unreachable"];
+const UNREACHED_FIX: &str = "\
+    the node does not reach the registry: correct its name in the image, or check the DNS, the proxy and the network of the node, and the \
+    registry itself";
 /// Reason and start of the message of the event of the kubelet about a pull that failed.
 const PULL_FAILED: (&str, &str) = ("Failed", "Failed to pull image");
 /// Part of a status message with a cause. Others only repeat the reason.
@@ -41,16 +57,18 @@ const CREATION_REASONS: [&str; 4] =
 const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Parts of the messages about containers that the driver, the runtime or the disk of a node does not let start.
-const NODE_FAULTS: [&str; 5] = [
+const NODE_FAULTS: [&str; 7] = [
     "nvidia-container-cli: initialization error",
+    "nvidia-container-cli: device error",
+    "unresolvable cdi devices",
     "nvml",
     "driver rpc error",
     "deadline exceeded",
     "no space left on device",
 ];
 const NODE_FIX: &str = "\
-    check the node in the evidence: its driver (nvidia-smi), container runtime and disk; cordon it until it is repaired, and recreate \
-    the pod on another one";
+    check the node in the evidence: its driver and devices (nvidia-smi), CDI specification, container runtime and disk; cordon it until it \
+    is repaired, and recreate the pod on another one";
 
 /// Fix for images that the kubelet does not pull at all.
 const INVALID_FIX: &str =
@@ -72,12 +90,13 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
             let messages = messages.chain(events.iter().map(|event| &*event.message));
             messages.into_iter().any(|message| message.to_ascii_lowercase().contains(text))
         };
-        let is_limited = LIMITED.iter().any(|text| contains(text));
+        let has_any = |texts: &[&str]| texts.iter().any(|text| contains(text));
+        let is_limited = has_any(&LIMITED);
         let recovery = if waiting.iter().any(|(_, _, reason, _)| INVALID_REASONS.contains(reason)) {
             Recovery::ImageInvalid
         } else if is_limited {
             Recovery::ImageRetried
-        } else if MISSING.iter().any(|text| contains(text)) {
+        } else if has_any(&MISSING) || has_any(&PLATFORM) {
             Recovery::ImageMissing
         } else {
             Recovery::ImageRetried
@@ -88,6 +107,9 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
         found.push(match recovery {
             Recovery::ImageInvalid => diagnosis.with_fix(INVALID_FIX),
             _ if is_limited => diagnosis.with_fix(LIMITED_FIX),
+            _ if has_any(&PLATFORM) => diagnosis.with_fix(PLATFORM_FIX),
+            Recovery::ImageRetried if has_any(&DISK) => diagnosis.with_fix(DISK_FIX),
+            Recovery::ImageRetried if has_any(&UNREACHED) => diagnosis.with_fix(UNREACHED_FIX),
             _ => diagnosis,
         });
     }
