@@ -102,8 +102,10 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
         pod.mesh.captures && !has_finished && pod.is_rank() && has_peers()
     });
     if !captured.is_empty() {
-        let field = "metadata.annotations[traffic.sidecar.istio.io/includeOutboundIPRanges]";
-        let evidence = captured.iter().map(|pod| Evidence::new(pod.title(), field, "not set", pod.created));
+        let evidence = captured.iter().map(|pod| {
+            let (key, value) = pod.mesh.capture.setting();
+            Evidence::new(pod.title(), format!("metadata.annotations[{key}]"), value, pod.created)
+        });
         let refusal = captured.iter().find_map(|pod| Some((*pod, pod.mesh.refused?)));
         let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
         let mut diagnosis = if let Some(policy) = policy.filter(|policy| policy.is_strict()) {

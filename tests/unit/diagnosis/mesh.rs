@@ -8,6 +8,7 @@ use super::objects::{START, ago, event, rank, with};
 use super::{check, report};
 
 const NOT_CAPTURED: &str = "traffic.sidecar.istio.io/includeOutboundIPRanges";
+const INBOUND: &str = "traffic.sidecar.istio.io/includeInboundPorts";
 
 /// Returns rank 1 with a classic proxy whose traffic is not captured. `statuses` are those of main container and proxy.
 fn injected(statuses: [Value; 2]) -> Value {
@@ -305,6 +306,18 @@ fn excluding(ports: &str, ranges: &str) -> Value {
 #[case::no_proxy(with(captured("2"), json!({"metadata": {"annotations": {"sidecar.istio.io/status": null}}})), &[])]
 fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
     check(&[pod], expected);
+}
+
+/// The evidence does not claim that an annotation of the pod is missing.
+#[rstest]
+#[case::unset(json!({}), NOT_CAPTURED, "not set")]
+#[case::outbound(json!({NOT_CAPTURED: "*"}), NOT_CAPTURED, "*")]
+#[case::inbound(json!({NOT_CAPTURED: "", INBOUND: "*"}), INBOUND, "*")]
+fn the_annotation_that_captures_is_evidence(#[case] annotations: Value, #[case] key: &str, #[case] value: &str) {
+    let pod = with(captured("2"), json!({"metadata": {"annotations": annotations}}));
+    let found = report(&[pod]).diagnoses.remove(0);
+    let evidence = found.evidence.last().unwrap();
+    assert_eq!((&*evidence.field, &*evidence.value), (&*format!("metadata.annotations[{key}]"), value));
 }
 
 /// The label of a pod that was refused is there: only the reason needs an action.

@@ -18,10 +18,43 @@ pub(in crate::diagnosis) struct MeshRecord {
     pub(in crate::diagnosis) lacks_hold: bool,
     /// True if all traffic of the pod passes through Envoy, or that on a port of its process group.
     pub(in crate::diagnosis) captures: bool,
+    /// Annotation that shows why.
+    pub(in crate::diagnosis) capture: CaptureAnnotation,
     /// True if the fields of the pod show that it is a rank with peers.
     pub(in crate::diagnosis) has_peers: bool,
     /// Reason for which trainmesh refused to exclude traffic of the pod.
     pub(in crate::diagnosis) refused: Option<Reason>,
+}
+
+/// Annotation that shows why traffic is captured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::diagnosis) enum CaptureAnnotation {
+    /// None of the ranges is limited.
+    #[default]
+    Unset,
+    /// All outbound traffic is requested.
+    Outbound,
+    /// All inbound traffic is requested, whatever limits the outbound one.
+    Inbound,
+}
+
+impl CaptureAnnotation {
+    fn read(pod: Pod<'_>) -> Self {
+        match pod.annotation(keys::INCLUDE_OUTBOUND_RANGES) {
+            None => Self::Unset,
+            Some(keys::CAPTURE_ALL) => Self::Outbound,
+            Some(_) => Self::Inbound,
+        }
+    }
+
+    /// Returns the key and the value.
+    pub(in crate::diagnosis) fn setting(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Unset => (keys::INCLUDE_OUTBOUND_RANGES, "not set"),
+            Self::Outbound => (keys::INCLUDE_OUTBOUND_RANGES, keys::CAPTURE_ALL),
+            Self::Inbound => (keys::INCLUDE_INBOUND_PORTS, keys::CAPTURE_ALL),
+        }
+    }
 }
 
 impl MeshRecord {
@@ -33,6 +66,7 @@ impl MeshRecord {
         Self {
             lacks_hold: proxy.kind == ProxyKind::Classic && !proxy.holds_application() && requests_hold(),
             captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && captures_ranks(),
+            capture: CaptureAnnotation::read(pod),
             has_peers: identity.is_some_and(|member| workload::has_training_peers(pod, member, None)),
             refused: refused().map(|refusal| refusal.reason),
         }
