@@ -461,6 +461,11 @@ const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../Pro
 )]
 #[case::address(&format!("{BACKEND}\nsocketStartConnect: Connect to 192.168.19.14<52822> failed : No route to host"), None,
     "W master-0 cannot connect to 192.168.19.14")]
+#[case::no_route(
+    "a:1:2 [0] misc/socket.cc:559 NCCL WARN socketPollConnect: Connect to 10.0.0.9<46123> returned 113(No route to host) errno 115(Operation now in progress)",
+    None,
+    "W master-0 cannot connect to 10.0.0.9"
+)]
 #[case::pod(&format!("{BACKEND}\nsocketPollConnect: connect to 10.0.0.1<52822> returned Connection refused, exceeded error retry count (35)"),
     None, "W master-0 cannot connect to worker-0 (10.0.0.1)")]
 #[case::duplicate(&format!("{BACKEND}\nDuplicate GPU detected : rank 0 and rank 1 both on CUDA device 1a000"), None,

@@ -231,11 +231,14 @@ fn lost_peer(text: &str) -> Option<&str> {
     Some(peer.split(']').next().unwrap_or_default())
 }
 
-/// Returns the peer in NCCL's messages about a connection that could not be established: `Connect to 10.0.0.1<4242> failed : …`.
+/// Returns the peer in NCCL's messages about a connection that could not be established: `Connect to 10.0.0.1<4242> failed : …`, or
+/// with the number of an error after which NCCL does not try again: `Connect to 10.0.0.1<4242> returned 113(No route to host) …`.
 fn unreachable_peer(text: &str) -> Option<&str> {
     let (_, after) = text.strip_prefix("socket")?.split_once("onnect to ")?;
     let (peer, result) = after.split_once('<')?;
-    let has_failed = result.contains("> failed") || result.contains("exceeded");
+    let has_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    let is_final = || result.split_once("> returned ").is_some_and(|(_, error)| has_number(error));
+    let has_failed = result.contains("> failed") || result.contains("exceeded") || is_final();
     (has_failed && !peer.is_empty()).then_some(peer)
 }
 
