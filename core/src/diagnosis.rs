@@ -69,11 +69,14 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     let context = Context::new(snapshot, now);
     let is_selected = |job: &&Job<'_>| selection.selects(job);
     let mut diagnoses = Vec::new();
-    let (mut workloads, mut pods, mut logs) = (0, 0, 0);
+    let (mut workloads, mut pods, mut logs, mut json_logs) = (0, 0, 0, 0);
     for job in context.jobs.iter().filter(is_selected) {
         workloads += 1;
         pods += job.pods.len();
-        logs += job.pods.iter().map(|pod| context.logs(pod).count()).sum::<usize>();
+        for log in job.pods.iter().flat_map(|pod| context.logs(pod)) {
+            logs += 1;
+            json_logs += usize::from(log.is_json == Some(true));
+        }
         let others = diagnoses.len();
         kubernetes::check_job(job, &context, &mut diagnoses);
         mesh::check_job(job, &context, &mut diagnoses);
@@ -104,5 +107,5 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     let hint = if workloads == 0 { selection.hint(&context) } else { None };
     let selected = snapshot.pods.iter().filter(|pod| selection.selects_namespace(&pod.namespace));
     let excluded_pods = if workloads == 0 { selected.count() } else { 0 };
-    DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted, hint, excluded_pods }
+    DiagnosisReport { now, workloads, pods, logs, json_logs, diagnoses, omitted, hint, excluded_pods }
 }

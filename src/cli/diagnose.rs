@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let Dump { snapshot, errors, lacks_logs, has_manifests: _ } = dump::read(filename, *logs)?;
         let is_noted = now.is_some() || dump::note_later_files(&snapshot, filename);
         let report = diagnose(&snapshot, &selection, dump::time(&snapshot, *now)?);
-        if !is_noted && report.is_healthy() {
+        if !is_noted && report.workloads > 0 && report.is_healthy() {
             dump::note_standard_input(&snapshot, filename);
         }
         lacks_pods = !snapshot.has_pods() && errors.is_empty();
@@ -161,6 +161,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             bail!(problem);
         }
         print_note(&mut stderr(ColorChoice::Auto), format_args!("{problem}"));
+    }
+    if report.json_logs > 0 {
+        let note = format_args!(
+            "{} of {} logs consist of JSON, in which lines of NCCL and PyTorch are not recognized: pass logs of plain text",
+            report.json_logs, report.logs
+        );
+        print_note(&mut stderr(ColorChoice::Auto), note);
     }
     print(*output, &report, &errors)?;
     Ok(if is_incomplete { Status::Failed } else { status(&report, &errors) })

@@ -731,6 +731,17 @@ fn notes_are_no_findings_for_the_exit_code() {
     assert_exit(&run, 0, &["note ", "NcclDebugUnset"], "");
 }
 
+/// The message in a line of JSON is not parsed, but one line of text shows that the program writes both.
+#[rstest]
+#[case::json("{\"msg\": \"a:1:2 [0] NCCL INFO Using network Socket\"}\n", true)]
+#[case::docker("{\"log\": \"a:1:2 [0] NCCL INFO Using network Socket\\n\", \"stream\": \"stdout\"}", true)]
+#[case::both("{\"msg\": \"loss 3.2\"}\nloss 3.2\n", false)]
+#[case::dictionary("{'loss': 3.2}\n", false)]
+fn logs_of_json_are_noted(#[case] log: &str, #[case] is_noted: bool) {
+    let run = with_files(&[("dump.yaml", &rdma_dump()), ("llama-worker-0.log", log)], &["-f", "DIR"]);
+    assert_eq!(run.stderr.contains("note: 1 of 1 logs consist of JSON"), is_noted, "{run:#?}");
+}
+
 /// Returns the pods of [`rdma_dump`], as the apiserver lists them.
 fn rdma_pods() -> (&'static str, Value) {
     let list = trainmesh_core::yaml::parse(&rdma_dump()).unwrap();

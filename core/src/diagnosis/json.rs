@@ -13,7 +13,7 @@ impl DiagnosisReport {
     /// Returns the report as JSON. `version` is that of trainmesh.
     #[must_use]
     pub fn to_json(&self, version: &str, errors: &[Value]) -> Value {
-        let Self { now, workloads, pods, logs, diagnoses, omitted, hint: _, excluded_pods: _ } = self;
+        let Self { now, workloads, pods, logs, json_logs: _, diagnoses, omitted, hint: _, excluded_pods: _ } = self;
         let findings: Vec<Value> = diagnoses.iter().map(Diagnosis::to_json).collect();
         json!({
             "schemaVersion": SCHEMA_VERSION,

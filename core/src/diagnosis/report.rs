@@ -24,6 +24,8 @@ pub struct DiagnosisReport {
     pub pods: usize,
     /// Number of logs of these pods.
     pub logs: usize,
+    /// Number of these logs that consist of objects in JSON, in which lines are not recognized.
+    pub json_logs: usize,
     /// Findings, worst first.
     pub diagnoses: Vec<Diagnosis>,
     /// Number of findings beyond the limit.

@@ -33,6 +33,8 @@ pub struct ContainerLog {
     pub(in crate::diagnosis) name: LogName,
     /// True if NCCL wrote to it.
     pub(in crate::diagnosis) has_nccl: bool,
+    /// True if each line is an object in JSON, whose message is not parsed; `None` without any line.
+    pub(in crate::diagnosis) is_json: Option<bool>,
     pub(in crate::diagnosis) versions: Vec<(Box<str>, Quote)>,
     pub(in crate::diagnosis) networks: Vec<NetworkRecord>,
     /// Provider of libfabric.
