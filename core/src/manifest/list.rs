@@ -206,6 +206,12 @@ fn next_json(text: &[u8]) -> Next {
             None => Next::Incomplete,
         },
         b']' => Next::End(start),
+        // A number, `null` or another word is an invalid item, which ends before the next one.
+        first if first.is_ascii_alphanumeric() || first == b'-' => {
+            let is_end = |byte: &u8| matches!(byte, b',' | b']') || byte.is_ascii_whitespace();
+            let length = text[start..].iter().position(is_end);
+            length.map_or(Next::Incomplete, |length| Next::Item { start, end: start + length })
+        }
         _ => Next::Invalid,
     }
 }

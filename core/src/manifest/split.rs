@@ -63,7 +63,7 @@ pub(super) enum SplitError {
     #[error("kubectl rejects directives such as `%YAML`: remove the line, and the `---` after it")]
     Directive,
     /// A list contains something else than objects.
-    #[error("an item of the list is not an object")]
+    #[error("an item of the list is not an object: the items after it are not read")]
     InvalidItem,
     /// The text ends within a list.
     #[error("the list is incomplete: the file is truncated")]

@@ -80,7 +80,9 @@ fn check(text: &str, expected: &[&str]) {
 #[case::another_kind(r#"{"apiVersion": "v1", "kind": "ConfigMap", "items": [{}]}"#, &["0@1 ConfigMap"])]
 #[case::invalid_item("apiVersion: v1\nitems:\n- 1\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: items[0]: expected", "0.1@4 Pod"])]
 #[case::invalid_syntax("apiVersion: v1\nitems:\n- kind: [\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: ", "0.1@4 Pod"])]
-#[case::not_an_object(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, 1]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: an item of the list is not an object"])]
+#[case::not_an_object(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, "a"]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: an item of the list is not an object: the items after it are not read"])]
+#[case::null(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, null, {"apiVersion": "v1", "kind": "Pod"}]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: items[1]: expected a Kubernetes object, found nothing", "0.2@1 Pod"])]
+#[case::number(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, -1]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: items[1]: expected a Kubernetes object, found a number"])]
 #[case::truncated(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, {"a": "#, &["0.0@1 Pod", "stdin: document 1, line 1: the list is incomplete: the file is truncated"])]
 #[case::truncated_after_an_item(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"},"#, &["0.0@1 Pod", "stdin: document 1, line 1: the list is incomplete: the file is truncated"])]
 fn lists_are_read_by_item(#[case] text: &str, #[case] expected: &[&str]) {
