@@ -127,6 +127,22 @@ fn a_rank_of_a_failed_job(#[case] conditions: &[(&str, i64)], #[case] expected: 
     check(&[failed([LATER, (900, "Error", 1)]).swap_remove(0), rank(1), job(conditions)], expected);
 }
 
+/// The phase of a Volcano Job is final, once it is Failed.
+#[rstest]
+#[case::failed("Failed", "I JobFailed no", true)]
+#[case::restarting("Restarting", "I JobFailed unknown", false)]
+fn a_job_of_volcano(#[case] phase: &str, #[case] expected: &str, #[case] is_shown: bool) {
+    let job = json!({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"namespace": "team-a", "name": "a"},
+        "spec": {"tasks": [{"name": "worker", "replicas": 1, "template": {"spec": {"containers": [{"name": "a"}]}}}]},
+        "status": {"state": {"phase": phase}}});
+    let owner = json!([{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "a", "controller": true}]);
+    let metadata = json!({"metadata": {"labels": null, "ownerReferences": owner}});
+    let objects = [with(failed([LATER]).swap_remove(0), metadata), job];
+    assert_eq!(findings(&objects), [expected]);
+    let found = report(&objects).diagnoses.remove(0);
+    assert_eq!(found.evidence.iter().any(|evidence| evidence.field == "status.state.phase"), is_shown, "{found:?}");
+}
+
 /// A pod without an owner is not replaced.
 #[rstest]
 #[case::bare(json!({"metadata": {"ownerReferences": null, "labels": null}}), &["I JobFailed no"])]

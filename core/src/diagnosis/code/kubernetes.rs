@@ -210,7 +210,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::JobFailed,
         severity: Severity::Info,
-        proof: "the condition `Failed` of the workload, or all pods have failed, and the workload is not known or its kind has no conditions; with the terminations of main containers with another code than 0, until the job failed, the first one first; if the deadline of the job has passed, with another fix; not for CronJobs",
+        proof: "the condition `Failed` of the workload, or all pods have failed, and the workload is not known or its kind has no conditions, with the phase `Failed` of a Volcano Job, after which none is created again; with the terminations of main containers with another code than 0, until the job failed, the first one first; if the deadline of the job has passed, with another fix; not for CronJobs",
         fix: "read the log of the pod that failed first: kubectl logs; correct the cause, and create the job again",
         link: "docs/diagnose.md#jobfailed",
     },

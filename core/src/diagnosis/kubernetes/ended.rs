@@ -7,7 +7,7 @@ use crate::diagnosis::job::{Job, SERVICES, is_older};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
-use crate::diagnosis::snapshot::workload::WorkloadRecord;
+use crate::diagnosis::snapshot::workload::{FAILED as FAILED_PHASE, WorkloadRecord};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::PodPhase;
 
@@ -59,9 +59,12 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
             found.extend(is_late.then(|| unreported(job, &failures)));
         } else if !has_cause && !failures.is_empty() {
             let is_bare = job.pods.iter().all(|pod| pod.owner.is_none());
-            let recovery = if is_bare { Recovery::JobEnded } else { Recovery::EndUnreported };
+            let phase = job.workload.and_then(|workload| workload.failed_phase);
+            let phase = phase.map(|field| Evidence::new(job.workload_name().to_string(), field, FAILED_PHASE, None));
+            let is_final = is_bare || phase.is_some();
+            let recovery = if is_final { Recovery::JobEnded } else { Recovery::EndUnreported };
             let pods = if job.pods.len() == 1 { "the pod has failed" } else { "all pods have failed" };
-            found.push(report(job, recovery, &format!("{pods}{}", first(&failures)), &failures, None));
+            found.push(report(job, recovery, &format!("{pods}{}", first(&failures)), &failures, phase));
         }
     }
 }

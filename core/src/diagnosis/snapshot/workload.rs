@@ -11,9 +11,11 @@ use crate::workload::{self, Manifest, RolePod, Runtimes};
 /// Fields that suspend a workload.
 const SUSPEND: [(&str, &str); 2] =
     [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
-/// Field with the phase of a Job of Volcano, and its phase for one that was suspended: by `vcctl job suspend` or a policy.
+/// Field with the phase of a Job of Volcano, and its phases for one that was suspended, by `vcctl job suspend` or a policy, and for one
+/// that has failed for good.
 pub(in crate::diagnosis) const VOLCANO_PHASE: &str = "status.state.phase";
 pub(in crate::diagnosis) const ABORTED: &str = "Aborted";
+pub(in crate::diagnosis) const FAILED: &str = "Failed";
 /// API group of this Job.
 const VOLCANO: &str = "batch.volcano.sh";
 /// Fields with the limit of restarts.
@@ -98,6 +100,8 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) launcher_waits: bool,
     /// Field that suspends the workload.
     pub(in crate::diagnosis) suspended: Option<&'static str>,
+    /// Field with the phase [`FAILED`] of a Volcano Job, which has no conditions for its end.
+    pub(in crate::diagnosis) failed_phase: Option<&'static str>,
     /// Queue of Kueue.
     pub(in crate::diagnosis) queue: Option<Box<str>>,
     pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
@@ -164,6 +168,8 @@ impl WorkloadRecord {
         let roles = (known.render)(&manifest).unwrap_or_default();
         let pods = roles.iter().try_fold(0_u64, |sum, role| sum.checked_add(role.replicas?));
         let is_true = |pointer: &str| raw.pointer(pointer).and_then(Value::as_bool) == Some(true);
+        let is_volcano = known.group == VOLCANO;
+        let phase = raw.pointer("/status/state/phase").and_then(Value::as_str).filter(|_| is_volcano);
         Some(Self {
             kind: truncate(known.kind, MAX_NAME),
             name: name(raw, "/metadata/name").unwrap_or_default(),
@@ -185,8 +191,8 @@ impl WorkloadRecord {
                 .any(|pointer| raw.pointer(pointer).and_then(Value::as_str) == Some("false")),
             slots: raw.pointer("/spec/slotsPerWorker").and_then(Value::as_u64),
             launcher_waits: raw.pointer(LAUNCHER_POLICY).and_then(Value::as_str) == Some("WaitForWorkersReady"),
-            suspended: if known.group == VOLCANO {
-                let phase = raw.pointer("/status/state/phase").and_then(Value::as_str);
+            failed_phase: phase.filter(|phase| *phase == FAILED).map(|_| VOLCANO_PHASE),
+            suspended: if is_volcano {
                 phase.filter(|phase| *phase == ABORTED).map(|_| VOLCANO_PHASE)
             } else {
                 SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field)
