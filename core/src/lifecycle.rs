@@ -18,6 +18,7 @@ mod sidecars;
 
 pub use action::{Action, Attempt, AttemptOutcome, AttemptResult, Method};
 pub use catalog::SidecarCatalog;
+pub(crate) use catalog::lacks_kill;
 pub use decide::{Completion, DecisionInput, decide, is_stabilized};
 pub use decision::{
     Decision, PodFinding, PodFindingCode, RestartCounts, Role, SkipReason, TerminationDetails, TerminationTarget,

@@ -15,6 +15,11 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Consul exits only after a configurable grace period; this allows for 30 s of it.
 const CONSUL_EXIT_TIMEOUT: Duration = Duration::from_secs(40);
 
+/// Entry for Fluent Bit, and its images, of which only those for debugging contain `kill`.
+const FLUENT_BIT: &str = "fluent-bit";
+const FLUENT_BIT_IMAGE: &str = "fluent/fluent-bit";
+const REGISTRIES: [&str; 4] = ["", "docker.io/", "ghcr.io/", "cr.fluentbit.io/"];
+
 /// Sidecars that the controller can terminate: configured entries first, then the built-in ones. Proxies come last,
 /// because the others may need them to send buffered data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +35,16 @@ pub(super) struct CatalogEntry {
     pub(super) name: Box<str>,
     /// The only method for this sidecar.
     pub(super) attempt: Attempt,
+}
+
+/// Returns true if the built-in entry `name` needs `kill`, and `image` is one of Fluent Bit that is not for debugging, which lacks it. A
+/// digest alone does not show which one it is.
+pub(crate) fn lacks_kill(name: &str, image: &str) -> bool {
+    let reference = image.split('@').next().unwrap_or_default();
+    let (repository, tag) = reference.rsplit_once(':').unwrap_or((reference, ""));
+    let is_official = REGISTRIES.iter().any(|registry| repository.strip_prefix(registry) == Some(FLUENT_BIT_IMAGE));
+    let is_tagged = !tag.is_empty() || reference.len() == image.len();
+    name == FLUENT_BIT && is_official && is_tagged && !tag.contains("debug")
 }
 
 impl SidecarCatalog {

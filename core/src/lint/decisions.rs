@@ -9,6 +9,7 @@ use crate::container_lists;
 use crate::finding::Severity;
 use crate::json;
 use crate::keys;
+use crate::lifecycle::lacks_kill;
 use crate::own_keys::is_rejected;
 use crate::pod::{Container, ContainerKind, Injection};
 use crate::rule::{Reason, RuleId, RuleOutcome, Verdict};
@@ -41,11 +42,7 @@ const DAEMON_IMAGE: &str = "tcpgpudmarxd";
 const KILL: &str = "kill";
 /// How to fix a daemon that is a regular container.
 const FIX_FOR_DAEMONS: &str = "move it to initContainers, with restartPolicy: Always: Kubernetes then terminates it";
-/// Entry of the catalog for Fluent Bit, and its images, of which only those for debugging contain `kill`.
-const FLUENT_BIT: &str = "fluent-bit";
-const FLUENT_BIT_IMAGE: &str = "fluent/fluent-bit";
-const REGISTRIES: [&str; 4] = ["", "docker.io/", "ghcr.io/", "cr.fluentbit.io/"];
-/// How to fix a container with another image.
+/// How to fix a container with an image without `kill`.
 const FIX_FOR_FLUENT_BIT: &str = "use the image with the same tag and -debug, or make the container a native sidecar: in initContainers, \
                                   with restartPolicy: Always";
 /// How to fix a container that is neither awaited nor terminated.
@@ -189,9 +186,9 @@ fn report_images(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let lacks_command = |container: &Container<'_>| {
         let name = container.name();
         let entry = container_lists::sidecars(declared).find(|(declared, _)| *declared == name);
-        let is_fluent_bit = entry.map_or(name, |(_, entry)| entry) == FLUENT_BIT;
-        let image = || json::text(container.raw(), "image").is_some_and(lacks_kill);
-        container.kind == ContainerKind::App && is_fluent_bit && image()
+        let entry = entry.map_or(name, |(_, entry)| entry);
+        let image = || json::text(container.raw(), "image").is_some_and(|image| lacks_kill(entry, image));
+        container.kind == ContainerKind::App && image()
     };
     for container in pod.containers().filter(lacks_command) {
         let message = format!(
@@ -200,15 +197,6 @@ fn report_images(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
         );
         findings.push_with_fix(Severity::Warning, container.pointer(), message, FIX_FOR_FLUENT_BIT);
     }
-}
-
-/// Returns true for an image of Fluent Bit that is not one for debugging. A digest alone does not show which one it is.
-fn lacks_kill(image: &str) -> bool {
-    let reference = image.split('@').next().unwrap_or_default();
-    let (repository, tag) = reference.rsplit_once(':').unwrap_or((reference, ""));
-    let is_official = REGISTRIES.iter().any(|registry| repository.strip_prefix(registry) == Some(FLUENT_BIT_IMAGE));
-    let is_tagged = !tag.is_empty() || reference.len() == image.len();
-    is_official && is_tagged && !tag.contains("debug")
 }
 
 /// Returns true if Kubernetes does not restart the containers of the pod after they have succeeded.

@@ -221,6 +221,13 @@ fn with_sidecar(name: &str, annotations: Value) -> Value {
     with(pod, json!({"metadata": {"annotations": annotations}}))
 }
 
+/// Fluent Bit runs with an image.
+fn with_image(image: &str) -> Value {
+    let mut pod = with_sidecar("fluent-bit", json!({}));
+    pod["spec"]["containers"][2]["image"] = image.into();
+    pod
+}
+
 #[rstest]
 #[case::port_forward(with_sidecar("vault-agent", json!({})), Recovery::SidecarBlocked, "vault-agent (needs termination.portForward: true)", "set termination.portForward: true in trainmesh's configuration, install its controller and label the namespace; some containers also need a flag, an annotation or another image: docs/termination.md#sidecar-containers")]
 #[case::no_entry(with_sidecar("cache", json!({"trainmesh.dev/payload-containers": "pytorch"})), Recovery::SidecarBlocked, "cache (the catalog has no entry for it)", "trainmesh cannot terminate the container")]
@@ -228,6 +235,18 @@ fn with_sidecar(name: &str, annotations: Value) -> Value {
 #[case::host_network(with(with_sidecar("fluent-bit", json!({})), json!({"spec": {"hostNetwork": true}})), Recovery::SidecarBlocked, "fluent-bit (trainmesh leaves pods with hostNetwork alone)", "trainmesh leaves pods with hostNetwork alone: make the container a native sidecar")]
 #[case::proxy_on_the_host_network(with(outlived(), json!({"spec": {"hostNetwork": true}})), Recovery::SidecarBlocked, "istio-proxy (trainmesh leaves pods with hostNetwork alone)", "trainmesh leaves pods with hostNetwork alone")]
 #[case::unknown_main_container(with(outlived(), json!({"metadata": {"annotations": {"trainmesh.dev/payload-containers": "train"}}})), Recovery::SidecarBlocked, "istio-proxy (trainmesh.dev/payload-containers does not match the pod: train)", "correct the annotation trainmesh.dev/payload-containers")]
+#[case::image(
+    with_image("fluent/fluent-bit:3.0"),
+    Recovery::SidecarBlocked,
+    "fluent-bit (its image contains no kill)",
+    "trainmesh terminates the container by kill, which its image does not contain"
+)]
+#[case::image_with_kill(
+    with_image("fluent/fluent-bit:3.0-debug"),
+    Recovery::SidecarRuns,
+    "fluent-bit",
+    "install trainmesh's controller"
+)]
 #[case::signal(with_sidecar("fluent-bit", json!({})), Recovery::SidecarRuns, "fluent-bit", "install trainmesh's controller")]
 fn sidecars(#[case] pod: Value, #[case] recovery: Recovery, #[case] running: &str, #[case] fix: &str) {
     let found = report(&[pod]).diagnoses.remove(0);

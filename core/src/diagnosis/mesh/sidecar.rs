@@ -9,7 +9,7 @@ use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::usage::Management;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
-use crate::lifecycle::{BlockedReason, BlockedSidecar, Completion, PodPhase, ProxyOverview};
+use crate::lifecycle::{self, BlockedReason, BlockedSidecar, Completion, PodPhase, ProxyOverview};
 
 /// Time after completion within which the controller terminates sidecars, with all of its retries.
 const TERMINATION: SignedDuration = SignedDuration::from_mins(1);
@@ -31,6 +31,11 @@ const FORWARD_FIX: &str = "\
 const BLOCKED_FIX: &str = "\
     trainmesh cannot terminate the container, for the reason in the evidence: make it a native sidecar (in \
     initContainers, with restartPolicy: Always), or add an entry for it to termination.helpers";
+/// Fix for a sidecar whose image lacks the command of its method.
+const IMAGE_FIX: &str = "\
+    trainmesh terminates the container by kill, which its image does not contain, unless termination.helpers has another method for it: use \
+    the image with the same tag and -debug, or make the container a native sidecar (in initContainers, with restartPolicy: Always), and \
+    delete this pod once its results are saved";
 /// Fix for pods with hostNetwork, which neither the controller nor `sweep` changes.
 const HOST_NETWORK_FIX: &str = "\
     trainmesh leaves pods with hostNetwork alone: make the container a native sidecar in the pod template (in initContainers, with \
@@ -70,8 +75,10 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let blocked = || outlived.iter().flat_map(|pod| &pod.blocked_sidecars);
     let is_enabled = context.namespace(job.namespace).map(|namespace| namespace.is_enabled);
     let is_missed = is_enabled == Some(true) && outlived.iter().all(|pod| is_unwatched(pod));
+    let has_no_kill = outlived.iter().any(|pod| pod.running_sidecars.iter().any(|name| lacks_kill(pod, name)));
     let recovery = match blocked().next() {
         Some(_) => Recovery::SidecarBlocked,
+        None if has_no_kill => Recovery::SidecarBlocked,
         None if is_missed => Recovery::SidecarMissed,
         None => Recovery::SidecarRuns,
     };
@@ -100,6 +107,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
         diagnosis.with_fix(ANNOTATION_FIX)
     } else if blocked().next().is_some() {
         diagnosis.with_fix(BLOCKED_FIX)
+    } else if has_no_kill {
+        diagnosis.with_fix(IMAGE_FIX)
     } else if is_enabled == Some(false) {
         diagnosis.with_fix(DISABLED_FIX)
     } else if is_missed {
@@ -128,12 +137,18 @@ fn is_unwatched(pod: &PodRecord) -> bool {
 /// Returns the name of a sidecar, and why trainmesh does not terminate it.
 fn description(pod: &PodRecord, name: &str) -> String {
     match pod.blocked_sidecars.iter().find(|sidecar| *sidecar.name == *name) {
+        None if lacks_kill(pod, name) => format!("{name} (its image contains no kill)"),
         None => name.to_owned(),
         Some(BlockedSidecar { reason: BlockedReason::PortForwardDisabled, .. }) => {
             format!("{name} (needs termination.portForward: true)")
         }
         Some(BlockedSidecar { reason, .. }) => format!("{name} ({reason})"),
     }
+}
+
+/// Returns true if the image of a sidecar lacks the command by which trainmesh terminates it.
+fn lacks_kill(pod: &PodRecord, name: &str) -> bool {
+    pod.containers.iter().any(|container| *container.name == *name && lifecycle::lacks_kill(name, &container.image))
 }
 
 fn outlives_main(pod: &PodRecord, now: Timestamp) -> bool {
