@@ -10,7 +10,7 @@ use trainmesh_testing::cli::{Run, trainmesh};
 
 use crate::diagnose::{DUMP, HEALTHY};
 
-const NOTE: &str = "note: durations end at 2026-01-01T12:00:00Z, the newest time in the input; if nothing has happened since, \
+const NOTE: &str = "note: durations end at 2026-01-01T12:00:00Z, the newest time of the objects; if nothing has happened since, \
     pass --now 2026-01-01T12:01:01Z\n";
 
 /// Writes a dump whose newest time is 12:00:00, and a log. Sets when each was written.
@@ -61,6 +61,6 @@ fn standard_input_has_no_time(
     #[case] is_noted: bool,
 ) {
     let run = trainmesh(&[&["diagnose", "-f", "-"], arguments].concat(), dump);
-    let note = "note: durations end at 2026-01-01T12:00:00Z, the newest time in the input, so that a failure";
+    let note = "note: durations end at 2026-01-01T12:00:00Z, the newest time of the objects, so that a failure";
     assert_eq!((run.code, run.stderr.starts_with(note)), (Some(code), is_noted), "{run:#?}");
 }

@@ -131,7 +131,7 @@ pub(super) fn note_later_files(snapshot: &ClusterSnapshot, paths: &[PathBuf]) ->
     {
         let written = Timestamp::from_second(written.as_second()).unwrap_or(written);
         let note = format_args!(
-            "durations end at {newest}, the newest time in the input; if nothing has happened since, pass --now {written}"
+            "durations end at {newest}, the newest time of the objects; if nothing has happened since, pass --now {written}"
         );
         print_note(&mut stderr(ColorChoice::Auto), note);
         return true;
@@ -146,7 +146,7 @@ pub(super) fn note_standard_input(snapshot: &ClusterSnapshot, paths: &[PathBuf])
     let Some(newest) = snapshot.newest().filter(|_| is_read) else { return };
     if Timestamp::now().duration_since(newest) > QUIET {
         let note = format_args!(
-            "durations end at {newest}, the newest time in the input, so that a failure at that time does not count yet; if the \
+            "durations end at {newest}, the newest time of the objects, so that a failure at that time does not count yet; if the \
              input was written later, pass its time with --now"
         );
         print_note(&mut stderr(ColorChoice::Auto), note);

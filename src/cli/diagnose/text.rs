@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use trainmesh_core::diagnosis::{Diagnosis, DiagnosisReport, Evidence, Waste};
 use trainmesh_core::finding::Severity;
 use trainmesh_core::printable::Printable;
@@ -13,6 +13,8 @@ use crate::cli::table::{NONE, format_table};
 
 /// Columns by which details are indented.
 const INDENT: usize = 4;
+/// Difference between the clocks of a cluster, and between requests.
+const SKEW: SignedDuration = SignedDuration::from_mins(1);
 /// Seconds of a tenth of an hour.
 const TENTH: u64 = 360;
 /// Columns of a table that fits.
@@ -113,7 +115,7 @@ fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout
     detail(out, "", &found.finding.message, layout)?;
     for same in same_fields(&found.evidence) {
         let Some((Evidence { object, field, value, time }, others)) = same.split_first() else { continue };
-        let age = time.map(|time| format!(" ({} ago)", format_age(now.duration_since(time)))).unwrap_or_default();
+        let age = time.map(|time| format!(" ({})", format_time(time, now))).unwrap_or_default();
         detail(out, "", &format!("- {object}: {field}: {value}{age}"), layout)?;
         if !others.is_empty() {
             let objects: Vec<&str> = others.iter().map(|evidence| &*evidence.object).collect();
@@ -134,6 +136,16 @@ fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout
         detail(out, "fix", &fix, layout)?;
     }
     detail(out, "see", found.finding.link, layout)
+}
+
+/// Formats a time relative to `now`. A log may be newer than the objects of a dump.
+fn format_time(time: Timestamp, now: Timestamp) -> String {
+    let later = time.duration_since(now);
+    if later > SKEW {
+        format!("{} later", format_age(later))
+    } else {
+        format!("{} ago", format_age(now.duration_since(time)))
+    }
 }
 
 /// Groups evidence with the same field and value: the scheduler, for example, reports the same about each pod of a job.
@@ -191,6 +203,13 @@ fn count_u64(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_logs_may_be_later() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let format = |seconds: i64| format_time(now + SignedDuration::from_secs(seconds), now);
+        assert_eq!([format(-3600), format(60), format(3660)], ["60m ago", "0s ago", "61m later"]);
+    }
 
     /// The log of each rank contains the same lines.
     #[test]
