@@ -7,7 +7,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::SettingsDiffer,
         severity: Severity::Error,
-        proof: "`MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE`, or a setting of torchrun (flag, or variable with `PET_`) has several values; a flag takes precedence over variables, and the master may use its own name",
+        proof: "`MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE`, or a setting of torchrun (`--master-addr`, `--master-port`, `--nnodes`, `--rdzv-backend`, `--rdzv-endpoint`, `--rdzv-id`, or their variables with `PET_`) has several values; a flag takes precedence over variables, and the master may use its own name; others may differ, as `--nproc-per-node` may",
         fix: "remove the setting from the pod templates, so that the operator's applies, or set the same value in all of them",
         link: "docs/diagnose.md#settingsdiffer",
     },
