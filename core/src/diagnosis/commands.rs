@@ -28,6 +28,8 @@ impl Diagnosis {
         };
         let container = self.container().unwrap_or("CONTAINER");
         let kubectl = format!("kubectl -n {namespace}");
+        // Five APIs have PodGroups.
+        let described_group = format!("{kubectl} describe podgroup.scheduling.volcano.sh {group}");
         // A container that is not restarted has no earlier log.
         let previous = if self.shows_last_run() { "" } else { " --previous" };
         let fix = fix
@@ -39,7 +41,7 @@ impl Diagnosis {
             .replace("kubectl label pod POD", &format!("{kubectl} label pod {pod}"))
             .replace("kubectl exec …", &format!("{kubectl} exec {pod}"))
             .replace("kubectl describe pvc", format!("{kubectl} describe pvc {}", self.volume_claim()).trim_end())
-            .replace("kubectl describe podgroup", format!("{kubectl} describe podgroup {group}").trim_end())
+            .replace("kubectl describe podgroup.scheduling.volcano.sh", described_group.trim_end())
             .replace("kubectl describe pod", &format!("{kubectl} describe pod {pod}"))
             .replace("kubectl describe", &format!("{kubectl} describe{workload}"));
         Some(fix)

@@ -127,9 +127,9 @@ recoveries! {
     /// For example in another cluster.
     PodsElsewhere => Unknown, "a job has no pods, and another controller runs it", "that controller decides, and may run the job in another cluster";
     /// The operator may not run.
-    PodsAwaited => Unknown, "a job has no pods, for no reason that its objects show", "its operator creates them, if it runs";
+    PodsAwaited => Unknown, "a job has no pods, for no reason that its objects show", "its controller creates them, if it runs";
     /// The operator may not run.
-    RankAwaited => Unknown, "a rank has no pod", "its operator creates the pod if it runs and the job's limit of restarts allows it";
+    RankAwaited => Unknown, "a rank has no pod", "its controller creates the pod if it runs and the job's limit of restarts allows it";
     /// The node may return.
     NodeSilent => Unknown, "the node of a pod does not report", "the pod is evicted after 5 minutes, and its owner may replace it";
     /// For example because of a toleration.
@@ -169,7 +169,7 @@ recoveries! {
     /// Nobody starts it again.
     JobEnded => No, "a job has failed", "somebody has to correct the cause and create it again";
     /// The operator may not run.
-    EndUnreported => Unknown, "all pods of a job have failed, and its end is not reported or not known", "its operator replaces the pods or reports the failure, if it runs";
+    EndUnreported => Unknown, "all pods of a job have failed, and its end is not reported or not known", "its controller replaces the pods or reports the failure, if it runs";
     /// The job has no pods.
     QuotaIdle => Unknown, "Kueue admitted a job that has no pods", "the job's controller may still create them";
     /// Nobody terminates it.

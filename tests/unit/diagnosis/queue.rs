@@ -304,6 +304,28 @@ fn a_queued_job_has_the_condition_of_its_group() {
     );
     let first = &found.evidence[0];
     assert_eq!((&*first.object, &*first.value), ("PodGroup team-a/enq-1", "NotEnoughResources: m"));
+    let fix = found.fix().unwrap();
+    assert!(fix.ends_with("kubectl -n team-a describe podgroup.scheduling.volcano.sh enq-1"), "{fix}");
+}
+
+/// The Job controller is a part of kube-controller-manager.
+#[rstest]
+#[case::job("batch/v1", "Job", "the Job controller has not created the pods of the job", "kube-controller-manager")]
+#[case::operator("kubeflow.org/v1", "PyTorchJob", "its operator has not created the pods of the job", "the operator")]
+fn who_creates_the_pods(
+    #[case] api_version: &str,
+    #[case] kind: &str,
+    #[case] message: &str,
+    #[case] controller: &str,
+) {
+    let metadata = json!({"namespace": "team-a", "name": "a", "creationTimestamp": START});
+    let template = json!({"spec": {"containers": [{"name": "pytorch", "image": "i"}]}});
+    let spec = json!({"parallelism": 2, "template": template,
+        "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": template}}});
+    let job = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
+    let found = report(&[job, rank_of("gpt", 0)]).diagnoses.remove(0);
+    assert_eq!((found.code.code(), &*found.finding.message), ("PodsNotCreated", message));
+    assert!(found.fix().unwrap().contains(&format!("check that {controller}")), "{found:?}");
 }
 
 /// The pods may be missing in the input.

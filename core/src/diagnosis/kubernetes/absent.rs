@@ -16,8 +16,11 @@ use crate::finding::Severity;
 const CREATION: SignedDuration = SignedDuration::from_mins(10);
 
 /// Fix for a job whose `PodGroup` waits: its pods are created afterwards.
-const QUEUE_FIX: &str =
-    "read the condition of the PodGroup: free quota in the queue, or make the job smaller: kubectl describe podgroup";
+const QUEUE_FIX: &str = "\
+    read the condition of the PodGroup: free quota in the queue, or make the job smaller: kubectl describe podgroup.scheduling.volcano.sh";
+/// Fix for a Job, which has no operator.
+const JOB_FIX: &str = "\
+    check that kube-controller-manager runs, whose Job controller creates the pods, its log, and the events of the job: kubectl describe";
 /// Fix for a job that another controller runs.
 const MANAGED_FIX: &str = "check the controller in the evidence: its pods may be in another cluster";
 
@@ -51,7 +54,9 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
         }
         (None, _) => {
             let severity = if is_complete { Severity::Warning } else { Severity::Info };
-            (Recovery::PodsAwaited, "its operator has not created the pods of the job".to_owned(), severity, None)
+            let (controller, fix) =
+                if job.is_plain() { ("the Job controller", Some(JOB_FIX)) } else { ("its operator", None) };
+            (Recovery::PodsAwaited, format!("{controller} has not created the pods of the job"), severity, fix)
         }
     };
     let manager = workload.managed_by.as_deref();

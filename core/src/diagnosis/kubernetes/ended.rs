@@ -24,6 +24,11 @@ const FAILED: [&str; 2] = [FAILURE_TARGET, "Failed"];
 const CONDITION_FIX: &str =
     "read the message of the condition in the evidence; correct the cause, and create the job again";
 
+/// Fix for a Job of which nobody reports the end, and which has no operator.
+const UNREPORTED_FIX: &str = "\
+    check that kube-controller-manager runs, whose Job controller reports the end of the job, its log, and the events of the job: kubectl \
+    describe; then recreate the job";
+
 /// Reason and part of the message of the condition of a job that ran for longer than it may.
 const DEADLINE: (&str, &str) = ("DeadlineExceeded", "active longer than specified deadline");
 const DEADLINE_FIX: &str = "\
@@ -114,6 +119,7 @@ fn unreported(job: &Job<'_>, failures: &[Failure<'_>]) -> Diagnosis {
     let message = format!("all pods of the job have failed, and it has not finished{}", first(failures));
     Diagnosis::new(DiagnosisCode::FailureUnreported, job.workload_name(), Recovery::EndUnreported, &message)
         .with_evidence(failures.iter().map(Failure::evidence))
+        .with_fix(job.is_plain().then_some(UNREPORTED_FIX))
 }
 
 fn report(

@@ -25,6 +25,10 @@ const HEAD_CREATED: &str = "CreatedHeadPod";
 const HEAD_FIX: &str = "\
     check that the operator of KubeRay runs, its log, and the events of the cluster: kubectl describe; if it does not create the head, \
     recreate the cluster";
+/// Fix for a Job, which has no operator.
+const JOB_FIX: &str = "\
+    check that kube-controller-manager runs, whose Job controller creates the pods, its log, and the events of the job: kubectl describe; \
+    then recreate the job";
 /// Maximum number of missing pods in a message.
 const MAX_NAMES: usize = 8;
 
@@ -73,7 +77,8 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     found.push(
         Diagnosis::new(code, job.workload_name(), Recovery::RankAwaited, &message)
             .with_evidence(evidence)
-            .with_waste(job.waste(&peers, since, context.now)),
+            .with_waste(job.waste(&peers, since, context.now))
+            .with_fix(job.is_plain().then_some(JOB_FIX)),
     );
 }
 
