@@ -638,6 +638,17 @@ fn timeouts(#[case] logs: [String; 2], #[case] message: &str) {
     check(&[&logs[0], &logs[1]], &[&format!("CollectiveTimeout {message}")]);
 }
 
+/// Without a rank that is late, there is none to look at.
+#[rstest]
+#[case::all([7, 7], "the operation may hang in the network or on a device")]
+#[case::one_is_behind([7, 6], "look at the ranks that are behind")]
+fn the_fix_depends_on_the_ranks(#[case] numbers: [u64; 2], #[case] fix: &str) {
+    let [first, second] = numbers;
+    let logs = [detected(0, first), detected(1, second)].map(|log| format!("{INFINIBAND}\n{log}"));
+    let found = report(&pods(2, &json!({})), &[&logs[0], &logs[1]]).diagnoses.remove(0);
+    assert!(found.finding.fix.unwrap().starts_with(fix), "{found:?}");
+}
+
 #[test]
 fn the_lowest_number_without_a_group_comes_first() {
     let logs = [watchdog("[Rank 0] ", 10), watchdog("[Rank 1] ", 10), watchdog("[Rank 2] ", 8)];

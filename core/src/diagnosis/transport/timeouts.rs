@@ -16,6 +16,10 @@ const PAIRED: [&str; 2] = ["SEND", "RECV"];
 /// Fix without the recorder of NCCL's operations.
 const GLOO_FIX: &str = "\
     look at the ranks that logged no time-out: an exception, a slow checkpoint or data loader, a different code path";
+/// Fix if the logs show no rank that is late.
+const UNDECIDED_FIX: &str = "\
+    the operation may hang in the network or on a device: look for errors of adapters and accelerators on the nodes, for NCCL's warnings \
+    before the lines, and at the last operations of each rank, which TORCH_NCCL_TRACE_BUFFER_SIZE records; diagnose a running job with --ras";
 
 /// Fix for a barrier, which names the ranks that are late.
 const BARRIER_FIX: &str = "\
@@ -37,7 +41,10 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let read: HashSet<*const PodRecord> = logs.ranks().map(|rank| ptr::from_ref(rank.pod)).collect();
     let ranks = logs.job.not_replaced(PodRecord::is_rank).into_iter();
     let unread: Vec<&PodRecord> = ranks.filter(|pod| !read.contains(&ptr::from_ref(*pod))).collect();
-    let subject = if let Some([one, other]) = differing(&waited).filter(|_| behind.is_empty()) {
+    let differing = differing(&waited).filter(|_| behind.is_empty());
+    let is_decided = differing.is_some() || !behind.is_empty() || !lowest.is_empty();
+    let is_undecided = !is_decided && without.is_empty() && unread.is_empty();
+    let subject = if let Some([one, other]) = differing {
         let call = |(rank, timeout): (PodLog<'_>, &TimeoutRecord)| {
             format!("{} called {}", describe(rank, timeout), timeout.operation)
         };
@@ -68,7 +75,8 @@ pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     let is_gloo = waited.iter().all(|(_, timeout)| timeout.operation.is_empty());
     let recovery = if is_gloo { Recovery::OperationFailed } else { Recovery::CollectiveAborted };
     let diagnosis = logs.diagnosis(DiagnosisCode::CollectiveTimeout, recovery, &message).with_evidence(evidence);
-    found.push(diagnosis.with_fix(is_gloo.then_some(GLOO_FIX)));
+    let fix = if is_gloo { Some(GLOO_FIX) } else { is_undecided.then_some(UNDECIDED_FIX) };
+    found.push(diagnosis.with_fix(fix));
 }
 
 /// Reports the ranks that did not reach a barrier of Gloo. Returns false if no log names any.
