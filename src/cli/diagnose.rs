@@ -32,6 +32,7 @@ use trainmesh_core::{duration, yaml};
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest interval of `--watch`: a longer one looks like a command that hangs.
 const MAX_INTERVAL: Duration = Duration::from_hours(1);
+const INTERVALS: &str = "expected an interval of 1s to 1h";
 
 /// Find out why the pods of a job wait, hang or do not complete
 ///
@@ -145,6 +146,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         print_note(&mut stderr(ColorChoice::Auto), note);
     } else if report.workloads == 0 && errors.is_empty() && !filename.is_empty() {
         match (&scope.namespace, &report.hint) {
+            (Some(namespace), _) if namespace.is_empty() => bail!("the name of the namespace is empty: correct -n"),
             (Some(namespace), Some(hint)) => bail!("the input contains no workload of namespace {namespace}: {hint}"),
             _ => bail!("the input contains no pod and no workload of a training job"),
         }
@@ -246,11 +248,11 @@ fn parse_time(text: &str) -> Result<Timestamp, &'static str> {
 }
 
 fn parse_interval(text: &str) -> Result<Duration, String> {
-    let interval = duration::parse(text)?;
-    if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) {
-        Ok(interval)
-    } else {
-        Err("expected an interval of 1s to 1h".to_owned())
+    // The hint to write days in hours names an interval that is too long.
+    match duration::parse(text) {
+        Ok(interval) if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) => Ok(interval),
+        Err(error) if !text.ends_with('d') => Err(error),
+        _ => Err(INTERVALS.to_owned()),
     }
 }
 

@@ -95,6 +95,8 @@ const FOUND: &str = "ImagePullFails   no         16 acc-h   PyTorchJob team-a/ll
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
 #[case::missing(&["tfjob/llama"], 2, &[], "error: no TFJob llama to diagnose: PyTorchJob team-a/llama exists")]
 #[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no workload of namespace team-z: there are workloads in team-a, team-with-a-long-name")]
+#[case::empty_namespace(&["-n", ""], 2, &[], "error: the name of the namespace is empty: correct -n")]
+#[case::another_group(&["vcjob/llama"], 2, &[], "error: no Job llama of batch.volcano.sh to diagnose: PyTorchJob team-a/llama exists")]
 #[case::unknown_kind(&["service/llama"], 2, &[], "error: no service llama to diagnose: ")]
 #[case::similar_kind(&["pytorchjb/llama"], 2, &[], "unknown kind \"pytorchjb\": did you mean pytorchjob?")]
 #[case::invalid_time(&["--now", "yesterday"], 2, &[], "expected a time such as 2026-01-31T12:00:00Z")]
@@ -937,6 +939,7 @@ fn an_incomplete_watch_fails(#[case] served: (&'static str, Value), #[case] argu
 #[rstest]
 #[case::too_short(&["--watch=999ms"], "expected an interval of 1s to 1h")]
 #[case::too_long(&["--watch=61m"], "expected an interval of 1s to 1h")]
+#[case::days(&["--watch=1d"], "for '--watch[=<INTERVAL>]': expected an interval of 1s to 1h")]
 #[case::no_duration(&["--watch=5"], "expected a duration such as 90s")]
 #[case::dump(&["--watch", "-f", "-"], "cannot be used with")]
 fn invalid_watches(#[case] arguments: &[&str], #[case] stderr: &str) {

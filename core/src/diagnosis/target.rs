@@ -57,10 +57,14 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Returns kind and name.
+    /// Returns kind and name, with the API group of a kind that several have.
     #[must_use]
     pub fn title(&self) -> String {
-        format!("{} {}", self.kind.as_deref().unwrap_or("pod"), self.name)
+        let title = format!("{} {}", self.kind.as_deref().unwrap_or("pod"), self.name);
+        match self.qualifier {
+            None | Some("") => title,
+            Some(group) => format!("{title} of {group}"),
+        }
     }
 
     /// Returns why an object or pod that exists is not selected.

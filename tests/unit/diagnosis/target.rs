@@ -131,6 +131,7 @@ fn server() -> Value {
 #[rstest]
 #[case::workload("mpijobs/llama", "MPIJob llama")]
 #[case::pod("llama-0", "pod llama-0")]
+#[case::volcano("vcjob/llama", "Job llama of batch.volcano.sh")]
 fn titles(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(Target::parse(text).unwrap().title(), expected);
 }
