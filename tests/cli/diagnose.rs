@@ -518,6 +518,21 @@ fn lost_logs_of_a_file_are_counted() {
     r#"{"type": "ADDED", "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}}"#,
     "it has no `apiVersion` and no `kind`: write the dump with kubectl get -o yaml or -o json"
 )]
+#[case::ras(
+    "ras.txt",
+    "NCCL version 2.24.3 compiled with CUDA 12.6\n\nJob summary\n===========\n\n  Nodes  Processes\n(total)   per node\n",
+    "the output of ncclras, which is not read"
+)]
+#[case::ras_in_json(
+    "ras.json",
+    r#"{"nccl_version": "2.28.7", "communicators": []}"#,
+    "the output of ncclras, which is not read"
+)]
+#[case::stacks(
+    "stacks.txt",
+    "Process 1: python\nPython v3.10.12\n\nThread 1 (idle)\n",
+    "the output of py-spy, which is not read"
+)]
 #[case::describe("describe.yaml", "Name: a\nNamespace: b\n", "without describe or --output-watch-events")]
 #[case::output_of_a_command(
     "forbidden.yaml",

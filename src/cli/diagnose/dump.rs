@@ -45,6 +45,9 @@ const ITEM: &str = "items[";
 const MAX_LOG_LINE: u64 = 3;
 /// Bytes at the start of a log that have to be text.
 const MAX_HEAD: usize = 1024;
+/// First field of a report of NCCL's RAS in JSON.
+const RAS_VERSION: &str = "\"nccl_version\"";
+const RAS_OUTPUT: &str = "the output of ncclras, which is not read: --ras polls NCCL's RAS in a running job";
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 * 1024;
 
@@ -303,6 +306,11 @@ fn field_error(document: &Document, message: &str) -> DocumentError {
 /// Returns the probable reason why a file is no dump.
 fn hint(error: &DocumentError) -> Option<&'static str> {
     let path = Path::new(&*error.source);
+    if !error.message.starts_with(ITEM)
+        && let Some(reason) = other_file(path)
+    {
+        return Some(reason);
+    }
     if path.extension().is_some() && !has_extension(path) {
         return Some("a log has to be named *.log, and a dump needs -o yaml or -o json of kubectl get");
     }
@@ -425,14 +433,25 @@ fn without_padding(head: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns which program wrote a file that is no log of a container.
+/// Returns which program wrote a regular file that is no dump. Standard input and pipes cannot be read again.
+fn other_file(path: &Path) -> Option<&'static str> {
+    let is_file = |path: &&Path| path.as_os_str() != STDIN_SOURCE && path.is_file();
+    let mut file = File::open(Some(path).filter(is_file)?).ok()?;
+    let mut head = [0; MAX_HEAD];
+    let count = file.read(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head[..count]);
+    let object = head.trim_start().strip_prefix('{').unwrap_or_default();
+    if object.trim_start().starts_with(RAS_VERSION) { Some(RAS_OUTPUT) } else { other_output(&head) }
+}
+
+/// Returns which program wrote a text that is no log of a container.
 fn other_output(head: &str) -> Option<&'static str> {
     // A rank logs its version, too, but no summary with a line below it.
     let is_underlined = |(line, next): (&str, &str)| {
         line.trim_end() == "Job summary" && next.starts_with('=') && next.trim_end().bytes().all(|byte| byte == b'=')
     };
     if head.starts_with("NCCL version ") && iter::zip(head.lines(), head.lines().skip(1)).any(is_underlined) {
-        return Some("the output of ncclras, which is not read: --ras polls NCCL's RAS in a running job");
+        return Some(RAS_OUTPUT);
     }
     let mut lines = head.lines();
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
