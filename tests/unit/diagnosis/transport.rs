@@ -369,6 +369,8 @@ fn the_same_address_on_several_nodes(#[case] address: &str, #[case] one_node: bo
     "RuntimeError: The server socket has failed to listen on any local network address. name: EADDRINUSE",
     true
 )]
+#[case::device_of_a_warning("UserWarning: CUDA initialization: Found no NVIDIA driver on your system.", false)]
+#[case::ipv6("[c10d] The IPv6 network addresses of (llama-master-0, 23456) cannot be retrieved (gai error: -2)", false)]
 #[case::second_agent("[E1] [c10d] The server socket has failed to listen on any local network address.", false)]
 #[case::daemons("ORTE was unable to reliably start one or more daemons.", true)]
 #[case::host_name("ssh: Could not resolve hostname m-worker-1.m: Name or service not known", true)]
@@ -399,6 +401,7 @@ fn errors_without_a_finding_are_quoted(#[case] log: &str, #[case] is_quoted: boo
     "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: x",
     "different operations"
 )]
+#[case::no_device("RuntimeError: No CUDA GPUs are available", "run nvidia-smi in the container")]
 #[case::other(
     "RuntimeError: CUDA error: an illegal memory access was encountered",
     "an error of CUDA or of an adapter"
@@ -458,6 +461,31 @@ const BACKEND: &str = "torch.distributed.DistBackendError: NCCL error in: ../Pro
     "DistStoreError: lost\na:1:2 [0] NCCL WARN x",
     None,
     "W master-0 logged an error that no other finding explains: DistStoreError: lost"
+)]
+#[case::client_socket(
+    "TimeoutError: The client socket has timed out after 60s while trying to connect to (llama-master-0, 23456).",
+    None,
+    "W master-0 logged an error that no other finding explains: TimeoutError: The client socket has timed out after 60s while trying to connect to (llama-master-0, 23456)."
+)]
+#[case::closed(
+    "torch.distributed.elastic.rendezvous.api.RendezvousClosedError",
+    None,
+    "W master-0 logged an error that no other finding explains: torch.distributed.elastic.rendezvous.api.RendezvousClosedError"
+)]
+#[case::etcd(
+    "etcd.EtcdConnectionFailed: Connection to etcd failed",
+    None,
+    "W master-0 logged an error that no other finding explains: etcd.EtcdConnectionFailed: Connection to etcd failed"
+)]
+#[case::no_address(
+    "[c10d] The IPv4 network addresses of (llama-master-0, 23456) cannot be retrieved (gai error: -2)",
+    None,
+    "I master-0 logged an error that no other finding explains: [c10d] The IPv4 network addresses of (llama-master-0, 23456) cannot be retrieved (gai error: -2)"
+)]
+#[case::no_device(
+    "RuntimeError: No CUDA GPUs are available",
+    None,
+    "W master-0 logged an error that no other finding explains: RuntimeError: No CUDA GPUs are available"
 )]
 #[case::address(&format!("{BACKEND}\nsocketStartConnect: Connect to 192.168.19.14<52822> failed : No route to host"), None,
     "W master-0 cannot connect to 192.168.19.14")]

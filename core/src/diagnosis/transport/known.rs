@@ -16,8 +16,16 @@ const MAX_ERROR: usize = 160;
 const PORT_FIX: &str = "\
     a process of the same pod or, with hostNetwork, of the same node has the port: give each job its own (MASTER_PORT, or that of \
     --rdzv-endpoint), and check that no earlier process is left";
+/// Fix for a process that reaches no accelerator.
+const DEVICE_FIX: &str = "\
+    the process reaches no accelerator: run nvidia-smi in the container and on its node, and check CUDA_VISIBLE_DEVICES, the driver, and, for \
+    error 802, the fabric manager of the node";
 /// Fixes for errors whose lines name the cause, the first one that applies.
-const FIXES: [(&str, &str); 4] = [
+const FIXES: [(&str, &str); 8] = [
+    ("No CUDA GPUs are available", DEVICE_FIX),
+    ("Unexpected error from cudaGetDeviceCount()", DEVICE_FIX),
+    ("CUDA driver initialization failed", DEVICE_FIX),
+    ("Found no NVIDIA driver on your system", DEVICE_FIX),
     (
         "OutOfMemoryError: ",
         "the program needs more memory than the accelerator has: lower its batch size or sequence length, shard or recompute more, or find \

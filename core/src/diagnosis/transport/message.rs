@@ -73,7 +73,7 @@ const KNOWN: [(&[&str], DiagnosisCode); 22] = [
 ];
 
 /// Errors of PyTorch outside NCCL's log and of mpirun after which the process terminates.
-const FATAL: [&str; 20] = [
+const FATAL: [&str; 22] = [
     "ProcessGroupNCCL's watchdog got stuck for ",
     "detected no heartbeat of its watchdog",
     "Heartbeat monitor timed out!",
@@ -83,6 +83,8 @@ const FATAL: [&str; 20] = [
     "DistStoreError: ",
     "RendezvousConnectionError: ",
     "RendezvousTimeoutError",
+    "RendezvousClosedError",
+    "The client socket has timed out after ",
     "RuntimeError: NCCL Error ",
     // PyTorch explains the code that NCCL returned, and quotes NCCL's last warning in a line after it.
     "ncclSystemError: ",
@@ -97,8 +99,20 @@ const FATAL: [&str; 20] = [
     "CUDA error: ",
     "unable to reliably start one or more daemons",
 ];
-/// Error of ssh that is not fatal: a script may wait in a loop until the name resolves.
-const UNRESOLVED: &str = "ssh: Could not resolve hostname ";
+/// Exceptions of PyTorch about accelerators that a process does not reach. As warnings, they do not terminate it.
+const EXCEPTION: &str = "RuntimeError: ";
+const NO_DEVICE: [&str; 4] = [
+    "No CUDA GPUs are available",
+    "Unexpected error from cudaGetDeviceCount()",
+    "CUDA driver initialization failed",
+    "Found no NVIDIA driver on your system",
+];
+/// Exceptions of the client of etcd, by which torchrun meets.
+const ETCD: &str = "etcd.Etcd";
+const ETCD_EXCEPTIONS: [&str; 2] = ["ConnectionFailed: ", "Exception: "];
+/// Errors of ssh and PyTorch that are not fatal: a script may wait in a loop until the name resolves, and PyTorch tries again. Without a
+/// record for IPv6, it uses that for IPv4.
+const UNRESOLVED: [&str; 2] = ["ssh: Could not resolve hostname ", "The IPv4 network addresses of "];
 
 /// Parts of PyTorch's messages about a store or rendezvous that a member does not reach.
 const STORE_LOST: [&str; 6] = [
@@ -259,8 +273,16 @@ fn is_fatal(line: LogLine<'_>) -> Option<bool> {
         Some(Level::Info) => None,
         Some(Level::Warn) => Some(false),
         None if FATAL.iter().any(|error| line.text.contains(error)) => Some(true),
-        None => line.text.contains(UNRESOLVED).then_some(false),
+        None if is_exception(line.text, EXCEPTION, &NO_DEVICE) || is_exception(line.text, ETCD, &ETCD_EXCEPTIONS) => {
+            Some(true)
+        }
+        None => UNRESOLVED.iter().any(|error| line.text.contains(error)).then_some(false),
     }
+}
+
+/// Returns true if `text` contains `name`, followed by one of `messages`.
+fn is_exception(text: &str, name: &str, messages: &[&str]) -> bool {
+    text.split_once(name).is_some_and(|(_, rest)| messages.iter().any(|message| rest.starts_with(message)))
 }
 
 fn known(text: &str) -> Option<DiagnosisCode> {
