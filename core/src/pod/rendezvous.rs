@@ -10,7 +10,7 @@ use std::iter;
 
 use serde_json::Value;
 
-use super::{Container, Expansion};
+use super::{Container, Expansion, Pod};
 pub(crate) use cluster::{MAX_CLUSTER, parse as parse_cluster};
 
 /// Maximum length of a value in bytes: a host name with a port, or a list of options.
@@ -121,6 +121,18 @@ impl Rendezvous {
         Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags.take(MAX_ENTRIES).collect() }
     }
 
+    /// Reads the settings of `container` in `pod`, whose labels and annotations are the values of some variables, such as the
+    /// completion index of a Job.
+    pub(crate) fn read_in(pod: Pod<'_>, container: Container<'_>) -> Self {
+        let mut settings = Self::read(container);
+        for (name, value) in &mut settings.variables {
+            if let Some(known) = value_in(pod, container, name, value.as_deref()) {
+                *value = Some(truncate(known));
+            }
+        }
+        settings
+    }
+
     /// Returns the ports in the variables and the command of `container` on which the process group meets, and those that its
     /// launcher uses by default. All values count, because a condition of a script may select one.
     pub(crate) fn ports(container: Container<'_>) -> Vec<u16> {
@@ -210,6 +222,27 @@ impl Rendezvous {
     fn literals(&self, name: &str) -> impl DoubleEndedIterator<Item = &str> {
         let of_name = self.flags.iter().filter(move |(known, _)| *known == name);
         of_name.filter_map(|(_, value)| value.as_deref())
+    }
+}
+
+/// Returns the label or annotation of `pod` that is the value of variable `name`: by its field, if it has no `value`, or by that of the
+/// earlier variable to which `value` refers.
+fn value_in<'a>(pod: Pod<'a>, container: Container<'_>, name: &str, value: Option<&str>) -> Option<&'a str> {
+    let entries = container.raw().get("env").and_then(Value::as_array)?;
+    let is_named = |entry: &Value, name: &str| entry.get("name").and_then(Value::as_str) == Some(name);
+    let at = entries.iter().rposition(|entry| is_named(entry, name))?;
+    let source = match value {
+        None => entries.get(at)?,
+        Some(value) => {
+            let other = value.strip_prefix("$(")?.strip_suffix(')')?;
+            entries.get(..at)?.iter().rfind(|entry| is_named(entry, other))?
+        }
+    };
+    let path = source.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str)?;
+    let key = |start: &str| path.strip_prefix(start)?.strip_suffix("']");
+    match key("metadata.labels['") {
+        Some(key) => pod.label(key),
+        None => pod.annotation(key("metadata.annotations['")?),
     }
 }
 

@@ -19,11 +19,17 @@ const SCALED: &str = "PyTorchJob";
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Settings with the rank of a member, and with the number of members that limits it.
-const RANKS: [(&str, &str); 2] = [("RANK", "WORLD_SIZE"), ("PET_NODE_RANK", NODES)];
+const RANKS: [(&str, &str); 2] = [("RANK", SIZE), ("PET_NODE_RANK", NODES)];
 
 /// Fix for a Job, in which no operator sets the ranks.
 const JOB_FIX: &str = "\
     give each pod its own rank below the number of nodes: with completionMode Indexed, --node-rank=$(JOB_COMPLETION_INDEX)";
+
+/// The same for ranks that are the indexes of its pods, and a number of them that is too small.
+const JOB_SIZE_FIX: &str =
+    "set WORLD_SIZE to the number of pods of the job, or to that of all ranks if a pod starts several";
+/// Number of ranks of a group whose members are no agents of torchrun.
+const SIZE: &str = "WORLD_SIZE";
 
 /// Reports ranks that collide or are too large, or else a group that is larger than the job.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
@@ -62,7 +68,8 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
         let code = DiagnosisCode::RanksCollide;
         let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::RanksFixed, &message);
         let diagnosis = diagnosis.with_evidence(evidence).with_waste(job.waste_of_all(context.now));
-        found.push(diagnosis.with_fix(job.is_plain().then_some(JOB_FIX)));
+        let fix = if shared.is_none() && size == SIZE { JOB_SIZE_FIX } else { JOB_FIX };
+        found.push(diagnosis.with_fix(job.is_plain().then_some(fix)));
         // The other setting of the same pods is a consequence.
         return;
     }

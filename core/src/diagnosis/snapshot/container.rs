@@ -93,7 +93,7 @@ impl ContainerRecord {
             restarts: field("restartCount").and_then(Value::as_u64).unwrap_or_default(),
             ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
             started: field("started").and_then(Value::as_bool).unwrap_or_default(),
-            rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
+            rendezvous: if is_main { Rendezvous::read_in(pod, container) } else { Rendezvous::default() },
             starts_ranks: is_main && starts_ranks(container),
             serves_etcd_v2: container.serves_etcd_v2(),
         }

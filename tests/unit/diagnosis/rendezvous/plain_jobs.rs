@@ -35,6 +35,36 @@ fn job(command: &str, service: &str) -> Vec<Value> {
     (0..3).map(|index| pod(index, command)).chain([job, service]).collect()
 }
 
+const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// Returns a variable with a field of the pod.
+fn field(name: &str, map: &str) -> Value {
+    json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": format!("metadata.{map}['{INDEX}']")}}})
+}
+
+/// The ranks of an Indexed Job are in the labels and annotations of its pods. The kubelet replaces references to earlier variables.
+#[rstest]
+#[case::label("2", json!([field("RANK", "labels")]), &["E RanksCollide no"])]
+#[case::annotation("2", json!([field("RANK", "annotations")]), &["E RanksCollide no"])]
+#[case::reference("2", json!([field("I", "labels"), {"name": "RANK", "value": "$(I)"}]), &["E RanksCollide no"])]
+#[case::later_variable("2", json!([{"name": "RANK", "value": "$(I)"}, field("I", "labels")]), &[])]
+#[case::healthy("3", json!([field("RANK", "labels")]), &[])]
+fn ranks_by_index(#[case] size: &str, #[case] rank: Value, #[case] expected: &[&str]) {
+    let mut objects = job("python t.py", "llama");
+    for pod in &mut objects[..3] {
+        pod["metadata"]["annotations"] = json!({INDEX: pod["metadata"]["labels"][INDEX]});
+        let group = json!([{"name": "MASTER_ADDR", "value": "llama-0.llama"}, {"name": "MASTER_PORT", "value": "29500"},
+            {"name": "WORLD_SIZE", "value": size}]);
+        let group = group.as_array().unwrap().iter().chain(rank.as_array().unwrap());
+        pod["spec"]["containers"][0]["env"] = group.cloned().collect();
+    }
+    check(&objects, expected);
+    if let Some(found) = report(&objects).diagnoses.first() {
+        assert_eq!(found.finding.message, "RANK=2 is not less than WORLD_SIZE");
+        assert!(found.finding.fix.unwrap().starts_with("set WORLD_SIZE to the number of pods"), "{found:?}");
+    }
+}
+
 #[rstest]
 #[case::same_rank(job(&HEALTHY.replace("INDEX", "0"), "llama"), "E RanksCollide no", "3 pods have --node-rank=0", "--node-rank=$(JOB_COMPLETION_INDEX)")]
 #[case::rank_too_large(job(&HEALTHY.replace("nnodes=3", "nnodes=2"), "llama"), "E RanksCollide no", "--node-rank=2 is not less than --nnodes", "below the number of nodes")]
