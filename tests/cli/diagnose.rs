@@ -191,7 +191,7 @@ fn workloads_of_kueue_are_complete_in_a_list(#[case] is_list: bool, #[case] mess
 #[case::empty("", "stdin: empty: no Kubernetes object found")]
 #[case::namespace(
     &format!("{HEALTHY}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: y}}\n"),
-    "stdin: document 2, line 5: metadata.namespace: expected a string, found true: quote it"
+    "stdin: document 2, line 7: metadata.namespace: expected a string, found true: quote it"
 )]
 fn an_invalid_document_is_named(#[case] dump: &str, #[case] stderr: &str) {
     let run = diagnose(&["-o", "json"], dump);
@@ -627,7 +627,7 @@ fn empty_standard_input_beside_a_dump() {
     r#""state": {"#,
     r#""restartCount": "many", "state": {"#,
     2,
-    "status.containerStatuses[0].restartCount: expected a non-negative integer"
+    "stdin: document 1, line 3: status.containerStatuses[0].restartCount: expected a non-negative integer"
 )]
 #[case::negative_count(
     r#""state": {"#,
@@ -644,6 +644,21 @@ fn edited_fields(#[case] from: &str, #[case] to: &str, #[case] code: i32, #[case
     let run = diagnose(&[], &format!("{}\n{HEALTHY}\n{others}\n", HEALTHY.replace(from, to)));
     assert_exit(&run, code, &["nothing found in "], stderr);
     assert_eq!(run.stderr.contains("error: "), code == 2, "{run:#?}");
+}
+
+/// The line is that of the field, and not that of its item.
+#[rstest]
+#[case::yaml(
+    "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n    creationTimestamp: x\nkind: List\n",
+    7
+)]
+#[case::json(
+    "{\"apiVersion\": \"v1\", \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Pod\",\n\"metadata\": {\"name\": \"a\",\n\"creationTimestamp\": 1}}\n], \"kind\": \"List\"}\n",
+    4
+)]
+fn a_field_of_an_item_is_located(#[case] list: &str, #[case] line: u64) {
+    let error = format!("error: stdin: document 1, line {line}: items[0]: metadata.creationTimestamp: expected a time");
+    assert_exit(&diagnose(&[], list), 2, &[], &error);
 }
 
 /// The scheduler reports the same about each pod.

@@ -296,10 +296,12 @@ fn value_problem(object: &Value) -> Option<String> {
     Some(format!("status.containerStatuses[{index}].restartCount: expected a non-negative integer"))
 }
 
-/// Creates the error about a field of an object.
+/// Creates the error about a field of an object, with whose path the message starts.
 fn field_error(document: &Document, message: &str) -> DocumentError {
     let prefix = document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
-    let (source, line, message) = (document.source.clone(), Some(document.line), format!("{prefix}{message}"));
+    let path = message.split([':', ' ']).next().unwrap_or_default();
+    let line = Some(document.path_line(path));
+    let (source, message) = (document.source.clone(), format!("{prefix}{message}"));
     DocumentError { source, document: document.document, line, message, skipped: None, placeholders: Vec::new() }
 }
 
