@@ -591,6 +591,16 @@ fn a_label_of_a_namespace_is_reported_once() {
     assert_eq!(run.stdout.matches("\"id\":\"FP046\"").count(), 3, "{run:#?}");
 }
 
+/// Without its Namespace in the input, the label has the line of the namespace of the workload.
+#[test]
+fn a_label_is_located_at_the_namespace_of_the_workload() {
+    let job = pytorch_job("", "").replace("  name: a\n", "  name: a\n  namespace: team\n");
+    let labels = "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=eks-efaa";
+    let run = trainmesh(&["lint", "-f", "-", "-o", "sarif", "--namespace-labels", labels], &job);
+    let line = job.lines().position(|line| line == "  namespace: team").unwrap() + 1;
+    assert!(run.stdout.contains(&format!("\"region\":{{\"startLine\":{line}}}")), "{run:#?}");
+}
+
 /// The namespace of a workload that resembles a Namespace of the input is probably misspelled.
 #[rstest]
 #[case::misspelled("tema", "did you mean team?")]

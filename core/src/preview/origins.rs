@@ -97,9 +97,9 @@ impl PodOrigin<'_> {
     /// changes the object. The job takes precedence over the runtime, because its patches and overrides replace fields of it.
     pub(super) fn position(self, pointer: &str) -> FieldPosition {
         let Self { document, runtime, role, pod } = self;
-        // With a file, the field is in the Namespace.
+        // With a file, the field is in the Namespace. The template of a pod has no namespace of its own.
         if pointer == NAMESPACE_FIELD {
-            return (None, document.pod_field_line(role, pod, pointer));
+            return (None, Some(document.pointer_line(pointer)));
         }
         if let Some((source, line)) = document.overlay_position(role, pod, pointer) {
             return (Some(source.to_string()), Some(line));
