@@ -12,6 +12,9 @@ const NAMESPACE_INJECTION: [&str; 2] = ["enabled", "disabled"];
 const POD_INJECTION: [&str; 2] = ["true", "false"];
 /// Values of [`keys::DATAPLANE_MODE`]. Istio ignores every other one.
 const DATAPLANE_MODES: [&str; 2] = ["ambient", "none"];
+/// Values of [`keys::NATIVE_SIDECAR`] that users take for `false`, in lower case, in addition to similar ones. Istio's template compares
+/// the value with `false`, and requests a native sidecar by every other one that is not empty.
+const NOT_NATIVE: [&str; 8] = ["0", "disable", "disabled", "f", "n", "no", "none", "off"];
 /// Field of a proxy configuration that holds the application.
 const HOLD: &str = "holdApplicationUntilProxyStarts";
 /// Protobuf name of the field, which Istio also accepts.
@@ -43,7 +46,8 @@ const ISTIO_POD_ANNOTATIONS: [&str; 13] = [
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix.
 pub(super) fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let misspelled = || misspelled_namespace_label(location, key).or_else(|| misspelled_pod_key(location, key));
-    injection_problem(location, key, value).or_else(misspelled)
+    let of_pod = || native_problem(location, key, value).or_else(|| annotation_as_label(location, key));
+    injection_problem(location, key, value).or_else(of_pod).or_else(misspelled)
 }
 
 /// Returns why an entry of a pod that Istio would inject prevents the pod, or does not prevent the injection, as the user intends.
@@ -90,6 +94,22 @@ fn injection_problem(location: Location, key: &str, value: &str) -> Option<Strin
     };
     let is_valid = expected.contains(&value);
     (!is_valid).then(|| format!("{key}={} {effect}: {}", shown(excerpt(value)), correction(value, expected)))
+}
+
+/// Returns the problem of a value that requests a native sidecar, although the user means the contrary.
+fn native_problem(location: Location, key: &str, value: &str) -> Option<String> {
+    if location != PodAnnotation || key != keys::NATIVE_SIDECAR || value == "false" {
+        return None;
+    }
+    let is_no = NOT_NATIVE.iter().any(|no| value.eq_ignore_ascii_case(no)) || nearest(value, &["false"]).is_some();
+    is_no.then(|| format!("{key}={} requests a native sidecar: did you mean false?", excerpt(value)))
+}
+
+/// Returns the problem of an annotation of Istio that is written as a label.
+fn annotation_as_label(location: Location, key: &str) -> Option<String> {
+    let is_annotation = ISTIO_POD_ANNOTATIONS.contains(&key) && !ISTIO_POD_LABELS.contains(&key);
+    (location == PodLabel && is_annotation)
+        .then(|| format!("{key} has no effect here: it is an annotation of pods, set it in metadata.annotations"))
 }
 
 /// Returns the problem of a misspelled label by which Istio includes a namespace.

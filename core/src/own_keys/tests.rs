@@ -324,6 +324,29 @@ use crate::config::Configuration;
     "no",
     Some("sidecar.istio.io/inject=no has no effect since Istio 1.27: expected true or false")
 )]
+#[case::native_sidecar(PodAnnotation, "sidecar.istio.io/nativeSidecar", "false", None)]
+#[case::native_sidecar_by_default(PodAnnotation, "sidecar.istio.io/nativeSidecar", "", None)]
+#[case::native_sidecar_by_another_value(PodAnnotation, "sidecar.istio.io/nativeSidecar", "True", None)]
+#[case::native_sidecar_against_the_intent(
+    PodAnnotation,
+    "sidecar.istio.io/nativeSidecar",
+    "False",
+    Some("sidecar.istio.io/nativeSidecar=False requests a native sidecar: did you mean false?")
+)]
+#[case::native_sidecar_by_no(
+    PodAnnotation,
+    "sidecar.istio.io/nativeSidecar",
+    "No",
+    Some("sidecar.istio.io/nativeSidecar=No requests a native sidecar: did you mean false?")
+)]
+#[case::native_sidecar_as_a_label(
+    PodLabel,
+    "sidecar.istio.io/nativeSidecar",
+    "true",
+    Some(
+        "sidecar.istio.io/nativeSidecar has no effect here: it is an annotation of pods, set it in metadata.annotations"
+    )
+)]
 #[case::misspelled_injection_of_a_pod(
     PodAnnotation,
     "sidecar.istio.io/inject",

@@ -14,10 +14,11 @@ pub(super) const CHECKS: &[Check] = &[
           a label that is written as an annotation: the pod or namespace is treated as if the key were absent. Istio does \
               not inject the pods of a namespace whose label istio-injection has another value than enabled, and ignores \
               values of istio.io/dataplane-mode other than ambient and none, and since 1.27 of sidecar.istio.io/inject other than \
-              true and false; older versions inject with y, yes and on, and do not inject with other values. In the ambient \
-              mesh, ztunnel redirects the traffic of pods, whatever their traffic mode. A gang mode and a fabric profile have \
-              no effect on pods of a kind, or with devices, that they are not for. An annotation about capture with which Istio's \
-              injector rejects the pod is an error.",
+              true and false; older versions inject with y, yes and on, and do not inject with other values. Every value of \
+              sidecar.istio.io/nativeSidecar but false requests a native sidecar, also False. In the ambient mesh, ztunnel \
+              redirects the traffic of pods, whatever their traffic mode. A gang mode and a fabric profile have no effect on \
+              pods of a kind, or with devices, that they are not for. An annotation about capture with which Istio's injector rejects \
+              the pod is an error.",
         fix: "correct or remove it; users set the labels inject, fabric, gang and mesh-traffic, and on pods the annotations \
           payload-containers, helper-containers, settle, mesh-ports, checkpoint-write-time and node-mtbf, all under \
           trainmesh.dev/",
