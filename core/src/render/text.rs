@@ -1,6 +1,6 @@
 //! Parts of the formats for people.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use serde_json::Value;
@@ -18,9 +18,10 @@ use crate::workload::SOLE_ROLE;
 /// Columns by which the lines below a heading are indented, and those below such a line.
 const INDENT: usize = 4;
 
-/// Checks whose reason and fix have been written. They are the same for every finding of a check.
+/// Checks whose reason has been written, with the fix of their last finding. The reason is the same for every finding of a check, but
+/// some findings have a fix of their own.
 #[derive(Debug, Default)]
-pub struct ExplainedChecks(BTreeSet<&'static str>);
+pub struct ExplainedChecks(BTreeMap<&'static str, Option<&'static str>>);
 
 /// Writes an empty line before each report but the first, and before `report` the assumptions of the preview on which it depends.
 pub(super) fn write_separator(
@@ -174,7 +175,8 @@ pub fn position(source: &str, lines: impl Iterator<Item = u64>) -> String {
     format!("{}:{} ", Printable(source), lines.join(","))
 }
 
-/// Writes a lint finding: the problem, its `position`, and on the first finding of a check the reason and the fix.
+/// Writes a lint finding: the problem, its `position`, on the first finding of a check the reason, and the fix unless it is that of the
+/// last finding of the check.
 pub fn write_finding(
     out: &mut impl Write,
     finding: &Finding,
@@ -191,16 +193,16 @@ pub fn write_finding(
     if !place.is_empty() {
         writeln!(out, "    {dim}{}{dim:#}", layout.wrap(place.trim_end(), INDENT, INDENT))?;
     }
-    if !explained.0.insert(code) {
-        return Ok(());
-    }
+    let explained = explained.0.insert(code, *fix);
     let mut part = |name: &str, text: &str| {
         writeln!(out, "    {name}: {}", layout.wrap(&Printable(text).to_string(), INDENT + name.len() + 2, INDENT + 2))
     };
-    if let Some(check) = lint::find_check(code) {
+    if explained.is_none()
+        && let Some(check) = lint::find_check(code)
+    {
         part("why", check.why)?;
     }
-    fix.iter().try_for_each(|fix| part("fix", fix))
+    fix.filter(|fix| explained.flatten() != Some(*fix)).map_or(Ok(()), |fix| part("fix", fix))
 }
 
 /// Writes the counts that close the output.

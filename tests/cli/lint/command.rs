@@ -175,6 +175,18 @@ fn manifest_with(id: &str) -> String {
     &["stdin:6 /spec/containers/0/env/0\n    why: ", "stdin:13 /spec/containers/0/env/0\n\nroles: 2"],
     ""
 )]
+#[case::another_fix_of_the_same_check(
+    &["lint", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: f, labels: {istio-injection: enabled}}\n---\n\
+     apiVersion: v1\nkind: Namespace\nmetadata: {name: b, labels: {istio-injection: enabled, trainmesh.dev/inject: enabled}}\n---\n\
+     apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: one, namespace: b}\n\
+     spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}\n---\n\
+     apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: two, namespace: f}\n\
+     spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}\n",
+    0,
+    &["    fix: label the namespace or the pods", "/metadata/annotations\n    fix: label the namespace trainmesh.dev/inject: enabled"],
+    ""
+)]
 #[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &manifest_with("I"), 1, &["FP010 I"], "")]
 #[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &manifest_with(""), 0, &["roles: 1; E: 0, W: 0, I: 0"], "")]
 #[case::errors_take_precedence(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
