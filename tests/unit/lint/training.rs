@@ -369,6 +369,23 @@ fn with_options(options: &str, service: &str) -> String {
     with_options("--nnodes=2, --master-addr=gpt-0.gpt,", "clusterIP: None, selector: {app: llama}"),
     None
 )]
+#[case::pod_before_a_prefix(
+    with_options("--nnodes=2, --master-addr=llama-0.llama,", "clusterIP: None, selector: {app: llama}")
+        .replace("{name: llama}", "{name: prod-llama}")
+        .replace(IN_SERVICE, ""),
+    Some("container a: --master-addr is llama-0.llama, but no pod of the job has this name")
+)]
+#[case::pod_before_a_suffix_in_another_subdomain(
+    with_options("--nnodes=2, --master-addr=llama-0.llama.team,", "clusterIP: None, selector: {app: llama}")
+        .replace("{name: llama}", "{name: llama-prod}")
+        .replace(IN_SERVICE, "subdomain: llama-prod,"),
+    Some("container a: --master-addr is llama-0.llama.team, but no pod of the job has this name")
+)]
+#[case::pod_of_another_job_before_a_prefix(
+    with_options("--nnodes=4, --master-addr=llama-0.llama,", "clusterIP: None, selector: {app: llama}")
+        .replace("{name: llama}", "{name: prod-llama}"),
+    None
+)]
 #[case::name_from_a_variable(
     with_options("--nnodes=2, '--master-addr=$(MASTER)-0.rank0',", "clusterIP: None, selector: {app: llama}"),
     None

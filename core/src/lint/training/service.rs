@@ -97,6 +97,7 @@ impl<'a> MasterAddress<'a> {
 
     /// Returns the problem of a host in the subdomain of the pods of a Job or `JobSet` that none of them is. Its name is like theirs, or
     /// the pods are all nodes of the group, the first of which the address must name, or the subdomain is that of the `JobSet` alone.
+    /// Of a Job that is a whole group, the host may also be a pod of the name that the Job had before it was renamed.
     fn absent_pod(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
         let Self { name, host, nodes, .. } = self;
         let (hostname, service) = local_name(host, workload)?;
@@ -111,8 +112,10 @@ impl<'a> MasterAddress<'a> {
             let pods = role.replicas?;
             let own = spec_text(role, "hostname").and_then(prefix_of_index)?;
             let index = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.parse::<u64>().ok());
-            let may_be_theirs = index.is_some() || *nodes == Some(pods);
-            spec_text(role, "subdomain") == Some(service) && may_be_theirs && index.is_none_or(|index| index >= pods)
+            let is_group = *nodes == Some(pods);
+            let may_be_theirs = spec_text(role, "subdomain") == Some(service) && (index.is_some() || is_group);
+            may_be_theirs && index.is_none_or(|index| index >= pods)
+                || is_group && is_former_name(hostname, service, own)
         } else if is_kind(workload, "JobSet", "jobset.x-k8s.io/") {
             let is_group = nodes.is_some() && *nodes == WorkloadManifest::pods(workload.ranks());
             let is_own = json::text(workload.value().get("metadata")?, "name") == Some(service);
@@ -225,6 +228,13 @@ fn is_in_job_set(hostname: &str, role: &RolePods<'_>) -> bool {
 fn prefix_of_index(name: &str) -> Option<&str> {
     let (prefix, index) = name.rsplit_once('-')?;
     (!index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())).then_some(prefix)
+}
+
+/// Returns true if `hostname` in `service` is that of a pod of a Job which was renamed to `own` by a prefix or a suffix, as by Kustomize.
+fn is_former_name(hostname: &str, service: &str, own: &str) -> bool {
+    let Some(former) = prefix_of_index(hostname).filter(|former| !former.is_empty()) else { return false };
+    let is_renamed = own.len() > former.len() && (own.starts_with(former) || own.ends_with(former));
+    is_renamed && service.starts_with(former)
 }
 
 /// Returns true if the labels and the spec of the pods are known.
