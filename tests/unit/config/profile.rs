@@ -152,10 +152,15 @@ fn check_profile(body: &str, expected: &[&str]) {
     "networks: {gke: {defaultInterface: eth9, interfaces: [{interfaceName: eth1, network: a}]}}\n",
     &["line 7: networks.gke.defaultInterface: eth9 is not in interfaces: expected the interface of the default route"]
 )]
-#[case::default_interface_of_the_pod(
+#[case::default_interface_of_the_pod_outside_of_the_list(
     "networks: {gke: {defaultInterface: eth0, interfaces: [{interfaceName: eth1, network: a}]}}\n",
+    &["line 7: networks.gke.defaultInterface: eth0 is not in interfaces: expected the interface of the default route"]
+)]
+#[case::default_interface_in_the_list(
+    "networks: {gke: {defaultInterface: eth0, interfaces: [{interfaceName: eth0, network: default}]}}\n",
     &[]
 )]
+#[case::default_interface_without_a_list("networks: {gke: {defaultInterface: eth0}}\n", &[])]
 #[case::name_of_two_attachments(
     "networks: {multus: {attach: [{name: a, ifName: net1}, {name: b, ifName: net1}]}}\n",
     &["line 7: networks.multus.attach[1].ifName: duplicate entry for net1: expected unique names"]

@@ -151,11 +151,12 @@ enum MergeStrategy {
 }
 
 impl Gke {
-    /// Reports a default interface that the pod does not have.
+    /// Reports a default interface that is not in the list, with which GKE fails to create the pod. Without a list, GKE ignores it.
     fn check(&self, fields: &mut Fields<'_>) {
         let Some(default) = &self.default_interface else { return };
         let is_interface = self.interfaces.iter().any(|interface| interface.interface_name == *default);
-        if !is_interface && default.as_str() != POD_INTERFACE && !fields.has_problem("interfaces") {
+        let is_ignored = self.interfaces.is_empty() && default.as_str() == POD_INTERFACE;
+        if !is_interface && !is_ignored && !fields.has_problem("interfaces") {
             let message = format!("{default} is not in interfaces: expected the interface of the default route");
             fields.report_problem("defaultInterface", message);
         }

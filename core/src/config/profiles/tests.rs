@@ -41,7 +41,7 @@ networks:
     annotationKey: v1.multus-cni.io/default-network
     attach: [{name: a/b, count: perResource}, {name: c, ifName: net9}, {name: d, count: 3}]
     merge: append
-  gke: {defaultInterface: eth0, interfaces: [{interfaceName: eth1, network: vpc1}]}
+  gke: {defaultInterface: eth1, interfaces: [{interfaceName: eth1, network: vpc1}]}
 dra: {claims: [{name: a, resourceClaimTemplateName: b.c}], extendedResource: deviceclass.resource.kubernetes.io/x}
 securityContext: {capabilities: {add: [IPC_LOCK, NET_RAW]}, memlock: ipcLock, privileged: true}
 volumes:
