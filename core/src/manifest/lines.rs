@@ -142,7 +142,7 @@ impl Document {
     #[must_use]
     pub fn pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
         let (object, role) = component::of_role(self.object()?, role);
-        if let Some(parts) = trainjob::parts(object, role, pod, pointer) {
+        if let Some(parts) = trainjob::newest_parts(object, role, pod, pointer) {
             let closest = parts.iter().map(Part::deepest).min_by_key(|deepest| deepest.missing);
             let closest = closest.filter(|deepest| deepest.missing < tokens(pointer).count());
             return Some(self.text.line(closest.map_or(object, |deepest| deepest.node)));

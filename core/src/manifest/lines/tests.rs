@@ -345,7 +345,9 @@ spec:
 #[case::initializer(TRAIN_JOB, "dataset-initializer", "/spec/initContainers/0/env/0", None, 1)]
 #[case::overrides(OVERRIDES, "node", "/metadata/labels/a", Some(8), 8)]
 #[case::overrides_of_another_role(OVERRIDES, "launcher", "/metadata/labels/a", Some(8), 8)]
-#[case::overrides_of_the_spec(OVERRIDES, "node", "/spec/nodeSelector/a", Some(12), 12)]
+#[case::overrides_of_the_spec(OVERRIDES, "node", "/spec/nodeSelector/a", Some(12), 1)]
+#[case::overrides_of_an_older_version(OVERRIDES, "node", "/spec/tolerations", None, 1)]
+#[case::overrides_of_the_version(&OVERRIDES.replace("podTemplateOverrides", "other"), "node", "/spec/nodeSelector/b", None, 11)]
 #[case::not_overridden(OVERRIDES, "launcher", "/spec/nodeSelector/a", None, 1)]
 fn fields_of_a_train_job_are_where_the_job_sets_them(
     #[case] text: &str,

@@ -12,6 +12,11 @@ const NODE: &str = "node";
 /// Containers that `spec.initializer` completes, each with its field.
 const INITIALIZERS: [(&str, &str); 2] = [("dataset-initializer", "dataset"), ("model-initializer", "model")];
 
+/// Fields with changes to the runtime's templates, the newest first. Each version of Kubeflow Trainer has one of them.
+const CHANGES: [&str; 3] = [PATCHES, TEMPLATE_OVERRIDES, "podSpecOverrides"];
+const PATCHES: &str = "runtimePatches";
+const TEMPLATE_OVERRIDES: &str = "podTemplateOverrides";
+
 /// Returns the parts of `object` that may set `pointer`, a field of `pod` of the replicated job `role`, in order of precedence;
 /// `None` if `object` is not a `TrainJob`.
 pub(super) fn parts<'tree, 'pod>(
@@ -20,22 +25,47 @@ pub(super) fn parts<'tree, 'pod>(
     pod: &'pod Value,
     pointer: &str,
 ) -> Option<Vec<Part<'tree, 'pod>>> {
+    parts_with(object, role, pod, pointer, CHANGES)
+}
+
+/// Like [`parts`], but only with the newest changes of the job: a version of Kubeflow Trainer that has them drops the others.
+pub(super) fn newest_parts<'tree, 'pod>(
+    object: Node<'tree>,
+    role: &str,
+    pod: &'pod Value,
+    pointer: &str,
+) -> Option<Vec<Part<'tree, 'pod>>> {
+    let spec = object.get("spec");
+    let newest = CHANGES.into_iter().find(|field| spec.is_some_and(|spec| spec.get(field).is_some()));
+    parts_with(object, role, pod, pointer, newest)
+}
+
+fn parts_with<'tree, 'pod>(
+    object: Node<'tree>,
+    role: &str,
+    pod: &'pod Value,
+    pointer: &str,
+    changes: impl IntoIterator<Item = &'static str>,
+) -> Option<Vec<Part<'tree, 'pod>>> {
     if !is_train_job(object) {
         return None;
     }
     let spec = object.get("spec")?;
     let mut parts: Vec<Part<'tree, 'pod>> = step(spec, pod, pointer).into_iter().collect();
-    let items = |name: &str| spec.get(name).into_iter().flat_map(Node::items).collect::<Vec<_>>().into_iter().rev();
-    for patch in items("runtimePatches") {
-        let jobs = follow(patch, &["trainingRuntimeSpec", "template", "spec", "replicatedJobs"]);
-        let template = jobs.and_then(|jobs| follow(named(jobs, role)?, &["template", "spec", "template"]));
-        parts.extend(template.map(|template| Part::new(template, pod, tokens(pointer))));
+    let targets = |item: Node<'tree>| item.get("targetJobs").is_some_and(|jobs| named(jobs, role).is_some());
+    for field in changes {
+        let items: Vec<Node<'tree>> = spec.get(field).into_iter().flat_map(Node::items).collect();
+        parts.extend(items.into_iter().rev().filter_map(|item| match field {
+            PATCHES => {
+                let jobs = follow(item, &["trainingRuntimeSpec", "template", "spec", "replicatedJobs"])?;
+                let template = follow(named(jobs, role)?, &["template", "spec", "template"])?;
+                Some(Part::new(template, pod, tokens(pointer)))
+            }
+            _ if !targets(item) => None,
+            TEMPLATE_OVERRIDES => Some(Part::new(item, pod, tokens(pointer))),
+            _ => Some(Part::new(item, pod.get("spec")?, tokens(pointer.strip_prefix("/spec")?))),
+        }));
     }
-    let targets = |item: &Node<'tree>| item.get("targetJobs").is_some_and(|jobs| named(jobs, role).is_some());
-    parts.extend(items("podTemplateOverrides").filter(targets).map(|item| Part::new(item, pod, tokens(pointer))));
-    let pod_spec = pod.get("spec").zip(pointer.strip_prefix("/spec"));
-    let of_spec = |item| pod_spec.map(|(spec, pointer)| Part::new(item, spec, tokens(pointer)));
-    parts.extend(items("podSpecOverrides").filter(targets).filter_map(of_spec));
     Some(parts)
 }
 
