@@ -111,6 +111,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             writeln!(stdout, "{}", stdout_layout().wrap(&Printable(result).to_string(), 0, 2))?;
             report_missing_pod_ranges(&configuration);
             report_complete_ranges(&configuration);
+            report_ineffective_ranges(&configuration);
             report_long_wait(&configuration);
             report_missing_controller(&configuration, lacks_controller);
             report_limited_default(&configuration);
@@ -170,6 +171,14 @@ fn report_complete_ranges(configuration: &Configuration) {
                  traffic mode direct: list only the ranges that the mesh excludes, and those of the pods"
             ),
         );
+    }
+}
+
+/// Prints a warning for each range of pods that has no effect.
+fn report_ineffective_ranges(configuration: &Configuration) {
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for problem in configuration.mesh.ineffective_pod_ranges() {
+        print_warning(&mut stderr, format_args!("mesh.podCIDRs: {problem}"));
     }
 }
 

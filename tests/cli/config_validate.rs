@@ -153,7 +153,22 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     "warning: mesh.podCIDRs contains every address of IPv4, so"
 )]
 #[case::almost_every_address(
-    &["config: {mesh: {podCIDRs: [0.0.0.0/1, 0.0.0.0/1, 64.0.0.0/2, '8000::/1', 128.0.0.0/2]}}"], 0, "is valid", ""
+    &["config: {mesh: {podCIDRs: [0.0.0.0/1, '8000::/1', 128.0.0.0/2]}}"], 0, "is valid", ""
+)]
+#[case::pod_range_twice(
+    &["config: {mesh: {podCIDRs: [10.244.0.0/16, 10.245.0.0/16, 10.244.0.0/16]}}"], 0, "is valid",
+    "warning: mesh.podCIDRs: 10.244.0.0/16 is listed twice: remove it"
+)]
+#[case::part_of_a_pod_range(
+    &["config: {mesh: {podCIDRs: [10.0.0.0/18, 10.0.0.0/8]}}"], 0, "is valid",
+    "warning: mesh.podCIDRs: 10.0.0.0/18 is a part of 10.0.0.0/8: remove it"
+)]
+#[case::pod_range_of_loopback(
+    &["config: {mesh: {podCIDRs: [127.1.0.0/16]}}"], 0, "is valid",
+    "warning: mesh.podCIDRs: 127.1.0.0/16 contains only loopback addresses, which no pod has"
+)]
+#[case::excluded_range_of_multicast(
+    &["config: {mesh: {excludeIPRanges: [224.0.0.0/4, 127.0.0.0/8]}}"], 0, "is valid", ""
 )]
 #[case::long_wait(&["config: {mesh: {waitTimeout: 2h}}"], 0, "is valid", "warning: mesh.waitTimeout is 2h, during which ")]
 #[case::longest_wait(&["config: {mesh: {waitTimeout: 1h}}"], 0, "is valid", "")]

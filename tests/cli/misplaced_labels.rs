@@ -131,6 +131,12 @@ fn labels_of_a_training_runtime_are_checked(#[case] manifest: &str, #[case] expe
 #[case::all_groups(&ray_cluster(LABEL, LABEL, LABEL), None)]
 #[case::clique(&cliques("labels: {a: b}", "labels: {trainmesh.dev/fabric: none}, "), None)]
 #[case::one_clique(&cliques("", "labels: {trainmesh.dev/fabric: none}, "), Some("move it to .spec.template.cliques[1].labels\n"))]
+#[case::template_of_a_job_in_a_patch(
+    "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\nspec: {runtimeRef: {name: torch-distributed}, \
+     runtimePatches: [{manager: a/b, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: \
+     {trainmesh.dev/inject: disabled}}}}]}}}}]}\n",
+    Some(".replicatedJobs[0].template.metadata.labels: move it to .spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.metadata.labels\n")
+)]
 #[case::nested(
     &format!("apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {{name: a}}\nspec:\n  components:\n  - template: {}", pytorch_job("", LABEL, "")),
     Some("has no effect in .spec.components[0].template.metadata.labels: move it to .spec.components[0].template.spec.pytorchReplicaSpecs.Worker.template.metadata.labels\n")

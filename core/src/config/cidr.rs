@@ -15,6 +15,10 @@ use crate::yaml::type_name;
 /// each connection.
 const MAX_RANGES: usize = 64;
 
+/// Ranges without addresses of pods, with the kind of their addresses.
+const NO_PODS: [(&str, &str); 4] =
+    [("127.0.0.0/8", "loopback"), ("::1/128", "loopback"), ("224.0.0.0/4", "multicast"), ("ff00::/8", "multicast")];
+
 /// Pattern of a range for the JSON Schema: of IPv4 or of IPv6, with a prefix that is not longer than an address.
 #[cfg(feature = "schema")]
 const PATTERN: &str =
@@ -38,6 +42,23 @@ pub(super) fn check_pod_ranges(ranges: &[Cidr]) -> Result<(), String> {
 pub(super) fn complete_family(ranges: &[Cidr]) -> Option<&'static str> {
     let families = [("IPv4", true), ("IPv6", false)];
     families.into_iter().find(|(_, is_ipv4)| contain_all(ranges, *is_ipv4)).map(|(family, _)| family)
+}
+
+/// Returns the problem of each of the `ranges` of pods that is no mistake for sure, but has no effect: it contains no address of a pod,
+/// or another one contains it.
+pub(super) fn ineffective_ranges(ranges: &[Cidr]) -> impl Iterator<Item = String> {
+    ranges.iter().enumerate().filter_map(move |(index, range)| {
+        let contains_range = |all: &str| Cidr::parse(all).is_some_and(|all| all.covers(*range));
+        if let Some((_, kind)) = NO_PODS.iter().find(|(all, _)| contains_range(all)) {
+            let problem = format!("{range} contains only {kind} addresses, which no pod has");
+            return Some(format!("{problem}: list the ranges of the pods"));
+        }
+        let mut others = ranges.iter().enumerate().filter(|(other, _)| *other != index);
+        // Of equal ranges, the later ones are reported.
+        let (_, wider) = others.find(|(other, wider)| wider.covers(*range) && (*wider != range || *other < index))?;
+        let problem = if wider == range { "is listed twice".to_owned() } else { format!("is a part of {wider}") };
+        Some(format!("{range} {problem}: remove it, or correct it if it is that of another subnet"))
+    })
 }
 
 /// Returns true if the `ranges` of a family contain all its addresses together.

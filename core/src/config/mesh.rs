@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigDuration;
 use super::choice::{self, choices};
-use super::cidr::{check_pod_ranges, check_ranges, complete_family};
+use super::cidr::{check_pod_ranges, check_ranges, complete_family, ineffective_ranges};
 use super::section::section;
 use crate::cidr::Cidr;
 
@@ -74,6 +74,11 @@ impl Mesh {
     pub fn complete_ranges(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let lists = [("podCIDRs", &self.pod_cidrs), ("excludeIPRanges", &self.exclude_ip_ranges)];
         lists.into_iter().filter_map(|(list, ranges)| Some((list, complete_family(ranges)?)))
+    }
+
+    /// Returns the problem of each range in `podCIDRs` without an effect.
+    pub fn ineffective_pod_ranges(&self) -> impl Iterator<Item = String> {
+        ineffective_ranges(&self.pod_cidrs)
     }
 }
 

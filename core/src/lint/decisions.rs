@@ -30,6 +30,9 @@ const FIX_FOR_QUEUES: &str =
     "nothing, if each flavor of the ClusterQueue has the node label; else select the type in the pod template";
 /// How to fix a label or annotation whose value the rule does not accept.
 const FIX_VALUE: &str = "correct the value of the label or annotation, or remove it; docs/rules.md lists the reasons";
+/// How to fix the name of a fabric profile that does not exist, for example because it is an example.
+const FIX_PROFILE: &str = "correct the value of the label or annotation, or remove it, or add the profile to the configuration, which \
+                           --config passes to lint; docs/fabric.md shows how";
 /// Part of the message about a proxy configuration with which Istio certainly rejects the pod.
 const ISTIO_REJECTS: &str = ": Istio rejects the pod";
 /// Group and kind of the workloads whose operator deletes the pods of the ranks when their launcher has completed.
@@ -77,10 +80,9 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
         let mut report = |field: &Option<String>, text: &str| {
             let (field, message) = (field.as_deref().unwrap_or(POD), format!("{name} is refused: {reason}: {text}"));
             let severity = if is_rejected_by_istio(rule, context.input) { Severity::Error } else { Severity::Warning };
-            if is_wrong_value(rule.reason) {
-                findings.push_with_fix(severity, field, message, FIX_VALUE);
-            } else {
-                findings.push_as(severity, field, message);
+            match fix_of_value(rule.reason) {
+                Some(fix) => findings.push_with_fix(severity, field, message, fix),
+                None => findings.push_as(severity, field, message),
             }
         };
         if rule.notes.is_empty() {
@@ -105,17 +107,17 @@ fn is_rejected_by_istio(rule: &RuleOutcome, input: &LintInput<'_>) -> bool {
     }
 }
 
-/// Returns true if the value of a label or annotation is the reason, so that nothing else needs to change.
-fn is_wrong_value(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::UnknownFabric
-            | Reason::UnknownTrafficMode
-            | Reason::UnknownGangMode
-            | Reason::MeshPortsInvalid
-            | Reason::CaptureAnnotationInvalid
-            | Reason::CheckpointInputInvalid
-    )
+/// Returns how to fix the value of a label or annotation, if it is the reason, so that nothing else needs to change.
+fn fix_of_value(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::UnknownFabric => Some(FIX_PROFILE),
+        Reason::UnknownTrafficMode
+        | Reason::UnknownGangMode
+        | Reason::MeshPortsInvalid
+        | Reason::CaptureAnnotationInvalid
+        | Reason::CheckpointInputInvalid => Some(FIX_VALUE),
+        _ => None,
+    }
 }
 
 /// FP050: the controller cannot terminate a sidecar, or takes it for a main container, so that the pod does not complete.

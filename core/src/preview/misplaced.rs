@@ -263,7 +263,7 @@ impl<'a> Entry<'a> {
         let target = self.pod_map();
         let replacement =
             (self.key == keys::ISTIO_INJECTION).then(|| format!("the label {}: \"false\"", keys::SIDECAR_INJECT));
-        let Some(place) = self.place(target, templates) else {
+        let Some(place) = self.place(target, templates).or_else(|| self.place_in_patch(target)) else {
             let entry = replacement.as_deref().unwrap_or("it");
             return format!(
                 "set {entry} on the pod template of its runtime, or in spec.runtimePatches (v2.2 or newer)"
@@ -276,6 +276,23 @@ impl<'a> Entry<'a> {
         } else {
             format!("set the {} in {place}", target.trim_end_matches('s'))
         }
+    }
+
+    /// Returns where `map` of the pods is in the patch of a `TrainJob` whose template of a Job has the entry: one level deeper.
+    fn place_in_patch(&self, map: &str) -> Option<String> {
+        let owner = self.owner();
+        let is_template_of_job = matches!(
+            owner,
+            [
+                Step::Key("spec"),
+                Step::Key("runtimePatches"),
+                ..,
+                Step::Key("replicatedJobs"),
+                Step::Index(_),
+                Step::Key("template")
+            ]
+        );
+        is_template_of_job.then(|| format!("{}.spec.template.metadata.{map}", joined(owner)))
     }
 
     /// Returns where `map` of the pods is: in the first of `templates` below the owner that lacks the entry; `None` if there is no
