@@ -24,6 +24,7 @@ mod lint;
 mod live;
 mod man;
 mod notes;
+mod number;
 mod output;
 mod premise;
 mod preview;

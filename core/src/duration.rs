@@ -58,10 +58,20 @@ pub fn format(duration: Duration) -> String {
 /// Formats a duration for [`parse_with_days`]: as [`format()`], but whole days, hours and minutes in these units.
 #[must_use]
 pub fn format_with_days(duration: Duration) -> String {
+    format_in(duration, &[(86_400, "d"), (3_600, "h"), (60, "m")])
+}
+
+/// Formats a duration for [`parse`]: as [`format()`], but whole hours and minutes in these units.
+#[must_use]
+pub fn format_with_hours(duration: Duration) -> String {
+    format_in(duration, &[(3_600, "h"), (60, "m")])
+}
+
+/// Formats a duration in the first of `units`, with their seconds, of which it is a multiple.
+fn format_in(duration: Duration, units: &[(u64, &str)]) -> String {
     let seconds = duration.as_secs();
-    let is_whole = |unit: &u64| seconds > 0 && duration.subsec_nanos() == 0 && seconds.is_multiple_of(*unit);
-    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
-    match units.into_iter().find(|(unit, _)| is_whole(unit)) {
+    let is_whole = |unit: u64| seconds > 0 && duration.subsec_nanos() == 0 && seconds.is_multiple_of(unit);
+    match units.iter().find(|(unit, _)| is_whole(*unit)) {
         Some((unit, name)) => format!("{}{name}", seconds / unit),
         None => format(duration),
     }
@@ -99,6 +109,17 @@ mod tests {
         let duration = Duration::from_millis(milliseconds);
         assert_eq!(format_with_days(duration), text);
         assert_eq!(parse_with_days(text), Ok(duration));
+    }
+
+    #[rstest]
+    #[case(0, "0s")]
+    #[case(90_000, "90s")]
+    #[case(300_000, "5m")]
+    #[case(360_000_000, "100h")]
+    fn formatted_with_hours(#[case] milliseconds: u64, #[case] text: &str) {
+        let duration = Duration::from_millis(milliseconds);
+        assert_eq!(format_with_hours(duration), text);
+        assert_eq!(parse(text), Ok(duration));
     }
 
     #[rstest]

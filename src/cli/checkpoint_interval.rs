@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::ValueEnum;
 
+use super::number::whole_number;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, json_stdout};
 use anstream::ColorChoice;
@@ -36,7 +37,8 @@ Examples:
 Exit codes:
   0  success
   2  an error")]
-#[command(group = clap::ArgGroup::new("failures").required(true).args(["mtbf", "node_mtbf"]))]
+// One of them is required. The group is not, because the usage would be too wide for a terminal.
+#[command(group = clap::ArgGroup::new("failures").args(["mtbf", "node_mtbf"]))]
 pub(super) struct Arguments {
     /// Time for which the job stops to write a checkpoint, for example 5m
     #[arg(long, value_name = "DURATION", value_parser = positive)]
@@ -48,7 +50,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DURATION", value_parser = positive, requires = "nodes")]
     node_mtbf: Option<Duration>,
     /// Number of nodes of the job
-    #[arg(long, value_name = "COUNT", requires = "node_mtbf", conflicts_with = "mtbf", value_parser = clap::value_parser!(u32).range(1..=MAX_NODES))]
+    #[arg(long, value_name = "COUNT", requires = "node_mtbf", conflicts_with = "mtbf", value_parser = whole_number(MAX_NODES))]
     nodes: Option<u32>,
     /// Time from a failure until the job computes again, without the lost work
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = bounded)]
@@ -70,7 +72,7 @@ enum Format {
 }
 
 /// Maximum number of nodes: more than the largest clusters have.
-const MAX_NODES: i64 = 10_000_000;
+const MAX_NODES: u32 = 10_000_000;
 /// Maximum of a duration, a thousand years: longer ones are typing errors.
 const MAX_DURATION: Duration = Duration::from_hours(1000 * 366 * 24);
 

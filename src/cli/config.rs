@@ -1,5 +1,6 @@
 //! `trainmesh config validate|schema|show`.
 
+use std::env;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -442,11 +443,19 @@ fn read(path: &Path) -> anyhow::Result<String> {
     } else {
         File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
-    read.with_context(|| format!("could not read the configuration {}", path.display()))?;
+    read.with_context(|| format!("could not read the configuration {}{}", path.display(), origin(path)))?;
     if path == Path::new("-") && text.trim().is_empty() {
         bail!("the configuration on standard input is empty: check the command that writes it");
     }
     Ok(text)
+}
+
+/// Returns the variable from which `path` comes, for messages; empty if it is an argument.
+fn origin(path: &Path) -> &'static str {
+    let is_value = env::var_os("TRAINMESH_CONFIG").is_some_and(|value| value == path.as_os_str());
+    let text = path.to_string_lossy();
+    let is_argument = || env::args_os().skip(1).any(|argument| argument.to_string_lossy().ends_with(&*text));
+    if is_value && !is_argument() { " (from TRAINMESH_CONFIG)" } else { "" }
 }
 
 /// Prints the problems of several files, by the index of each.

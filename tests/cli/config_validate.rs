@@ -223,6 +223,14 @@ fn the_result_fits_the_width() {
     assert!(run.stdout.lines().count() > 1 && run.stdout.lines().all(|line| line.len() <= 40), "{run:#?}");
 }
 
+#[rstest]
+#[case::variable(&["config", "show"], "the configuration no/such.yaml (from TRAINMESH_CONFIG): ")]
+#[case::argument(&["config", "show", "--config=no/such.yaml"], "the configuration no/such.yaml: ")]
+fn a_missing_file_has_its_origin(#[case] arguments: &[&str], #[case] stderr: &str) {
+    let run = trainmesh_with(arguments, "", &[("TRAINMESH_CONFIG", "no/such.yaml")]);
+    assert!(run.code == Some(2) && run.stderr.contains(stderr), "{run:#?}");
+}
+
 #[test]
 fn an_empty_standard_input_is_an_error() {
     let run = trainmesh(&["config", "validate", "-"], "\n");

@@ -155,7 +155,7 @@ fn renders_state_their_assumptions(#[case] name: &str, #[case] code: i32, #[case
 #[case::render_on_a_machine(&["render", "eks-efa", "--gpus", "4", "--machine", "p5.48xlarge", "-o", "json"], 0, &["\"nvidia.com/gpu\":4", "p5.48xlarge", "\"trainmesh.dev/fabric\":\"eks-efa\""], "")]
 #[case::render_own(&["render", "lab", "--gpus", "2", "--config", "-", "-o", "explain"], 0, &["Pod default/train"], "")]
 #[case::render_unknown(&["render", "gke-tcpxo"], 2, &[], "unknown fabric profile gke-tcpxo")]
-#[case::render_for_no_gpu(&["render", "tcp", "--gpus", "0"], 2, &[], "--gpus")]
+#[case::render_for_no_gpu(&["render", "tcp", "--gpus", "0"], 2, &[], "'--gpus <N>': expected a whole number from 1\n")]
 #[case::bad_configuration(&["list", "--config", "no/such/file"], 2, &[], "no/such/file")]
 #[case::sources(&["sources"], 0, &["PROFILE REPOSITORY COMMIT CHECKED FILE", "coreweave-ib coreweave/nccl-tests", "oke-hostnet-gb300 oracle-quickstart/oci-hpc-oke"], "")]
 #[case::sources_of_one(&["sources", "coreweave-ib-sharp"], 0, &["nccl-test-distributed-b300-64-sharp-mpijob.yaml"], "")]

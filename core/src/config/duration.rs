@@ -25,7 +25,8 @@ impl ConfigDuration {
             if range.contains(found) {
                 return Ok(());
             }
-            let [min, max, found] = [range.start(), range.end(), found].map(|bound| duration::format(*bound));
+            let [min, max, found] =
+                [range.start(), range.end(), found].map(|bound| duration::format_with_hours(*bound));
             Err(format!("expected {min} to {max}, found {found}"))
         }
     }

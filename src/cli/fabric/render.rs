@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ProfileNameParser, Source, unknown_profile};
 use crate::cli::input::{parse_labels, parse_namespace};
+use crate::cli::number::whole_number;
 use crate::cli::output::Format;
 use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
@@ -30,7 +31,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "NAME", value_parser = ProfileNameParser, hide_possible_values = true)]
     name: String,
     /// Number of GPUs that the container requests
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole_number(u32::MAX))]
     gpus: u32,
     /// Instance type, such as p5.48xlarge: sets a nodeSelector for node.kubernetes.io/instance-type
     #[arg(long, value_name = "TYPE")]

@@ -25,8 +25,8 @@ use super::check;
     "termination:\n  proxyContainer: Istio_Proxy\n",
     &[r#"line 4: termination.proxyContainer: expected the name of a container such as istio-proxy, found "Istio_Proxy""#]
 )]
-#[case::settle_too_long("termination: {settle: 2h}\n", &["line 3: termination.settle: expected 0s to 3600s, found 7200s"])]
-#[case::zero_attempt_timeout("termination: {attemptTimeout: 0s}\n", &["line 3: termination.attemptTimeout: expected 100ms to 300s, found 0s"])]
+#[case::settle_too_long("termination: {settle: 2h}\n", &["line 3: termination.settle: expected 0s to 1h, found 2h"])]
+#[case::zero_attempt_timeout("termination: {attemptTimeout: 0s}\n", &["line 3: termination.attemptTimeout: expected 100ms to 5m, found 0s"])]
 #[case::mapping_for_a_list("termination: {helpers: {a: 1}}\n", &["line 3: termination.helpers: expected a list, found a mapping"])]
 #[case::string_for_a_sidecar("termination:\n  helpers:\n  - a\n", &["line 5: termination.helpers[0]: expected a mapping, found a string"])]
 #[case::missing_name("termination:\n  helpers:\n  - exec: [a]\n", &["line 5: termination.helpers[0].name: missing: expected the name of a container"])]
