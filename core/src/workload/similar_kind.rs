@@ -108,6 +108,9 @@ fn is_acronym(text: &str, kind: &str) -> bool {
 fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known: Vec<_> = KINDS.iter().copied().filter(|known| known.kind.eq_ignore_ascii_case(kind)).collect();
+    if known.is_empty() && is_group_of_kubernetes(api_version) {
+        return kind_with_acronym(kind);
+    }
     let groups: Vec<&str> = known.iter().map(|known| known.group).collect();
     let is_of_kubernetes = |group: &&&str| GROUPS.iter().any(|(name, _)| name == *group);
     let near = if is_group_of_kubernetes(api_version) {
@@ -116,6 +119,13 @@ fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static Workl
         similar_group(group, &groups)
     };
     find_other_version(&format!("{}/{version}", near?), kind)
+}
+
+/// Returns the supported kind whose name, and no other one, `text` abbreviates.
+fn kind_with_acronym(text: &str) -> Option<&'static WorkloadKind> {
+    let mut known = KINDS.iter().copied().filter(|known| is_acronym(text, known.kind));
+    let first = known.next()?;
+    known.all(|other| other.kind == first.kind).then_some(first)
 }
 
 /// Returns the group in `known` that `group` probably means. The first label of a group may be missing, added or another one:
@@ -208,6 +218,9 @@ mod tests {
     #[case::old_group("cluster.ray.io/v1", "RayCluster", None)]
     #[case::similar_version("mpi.kubeflow.org/v2beta1", "MPIJob", Some("kubeflow.org/v2beta1 MPIJob"))]
     #[case::older_version("mpi.kubeflow.org/v1", "MPIJob", Some("kubeflow.org/v1 MPIJob"))]
+    #[case::acronym_in_the_core("v1", "LWS", Some("leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"))]
+    #[case::acronym_of_two_kinds("v1", "RS", None)]
+    #[case::acronym_of_another_project("example.com/v1", "LWS", None)]
     #[case::another_project("example.com/v1", "PyTorchJob", None)]
     #[case::tutorial("batch.tutorial.kubebuilder.io/v1", "CronJob", None)]
     #[case::no_workload("v1", "Config", None)]
