@@ -13,6 +13,7 @@ mod gang_keys;
 mod gangs;
 mod invalid_field;
 mod invalid_quantity;
+mod job_policies;
 mod live;
 mod manifest_context;
 mod metadata_values;

@@ -209,6 +209,10 @@ fn train_job(changes: &str) -> String {
     &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {template: {spec: {restartPolicy: 7, containers: [{name: pytorch, image: i}]}}}}"),
     1, &["FP049 E the apiserver rejects the pod: .spec.restartPolicy is 7: expected a string; quote it"], ""
 )]
+#[case::restart_policy_of_a_job(
+    "lint -f -", &job("").replace("Never", "Always"), 1, &[],
+    "warning: stdin: document 1, line 7: FP049: Job default/a: spec.template.spec.restartPolicy: the apiserver rejects a Job with restartPolicy=Always"
+)]
 #[case::restart_policy_of_kubeflow(
     "lint -f -",
     &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Worker: {restartPolicy: ExitCodes, TEMPLATE}}"),

@@ -2,7 +2,7 @@
 
 use super::context::{CheckContext, ContainerFacts};
 use super::raw::str_at;
-use super::setting::Origin;
+use super::setting::{ContainerSetting, Origin};
 use super::sink::FindingSink;
 use crate::fabric::{conf, nccl};
 use crate::names::join_up_to;
@@ -22,6 +22,9 @@ const OPERATOR_PARAMETERS: [&str; 4] = [
     "OMPI_MCA_orte_set_default_slots",
     "OMPI_MCA_plm_rsh_args",
 ];
+
+/// Parameter that the operator of version 1 sets, with its value. Users may set another one.
+const KUBEXEC: (&str, &str) = ("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh");
 
 /// FP023: sshd sessions do not inherit the container's environment.
 pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -75,11 +78,14 @@ pub(super) fn not_passed(context: &CheckContext<'_>, findings: &mut FindingSink<
 pub(super) fn old_launcher_parameter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.containers.iter().filter(|container| container.settings.runs_mpirun) {
         let settings = &container.settings;
-        let is_old = |name: &str| {
-            LAUNCHER_PARAMETERS.iter().any(|prefix| name.starts_with(prefix)) && !OPERATOR_PARAMETERS.contains(&name)
+        let is_of_operator = |setting: &ContainerSetting<'_>| {
+            OPERATOR_PARAMETERS.contains(&setting.name) || (setting.name, setting.value) == (KUBEXEC.0, Some(KUBEXEC.1))
+        };
+        let is_old = |setting: &ContainerSetting<'_>| {
+            LAUNCHER_PARAMETERS.iter().any(|prefix| setting.name.starts_with(prefix)) && !is_of_operator(setting)
         };
         let has_new = settings.iter().any(|setting| setting.name.starts_with("PRTE_MCA_"));
-        if let Some(setting) = settings.iter().find(|setting| is_old(setting.name)).filter(|_| !has_new) {
+        if let Some(setting) = settings.iter().find(is_old).filter(|_| !has_new) {
             let message = format!("{}: Open MPI 5 does not read {}", container.display_name(), setting.name);
             findings.push(settings.field(setting.name), message);
         }

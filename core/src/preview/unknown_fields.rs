@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::{v1, v1beta1, v1beta2};
 use serde_json::Value;
 
 use super::operator_fields::{POD_SPEC, misspelled};
-use super::{claim_quantities, components, metadata_values, object_fields};
+use super::{claim_quantities, components, job_policies, metadata_values, object_fields};
 use crate::config::LintSettings;
 use crate::finding::Severity;
 use crate::json;
@@ -80,6 +80,7 @@ fn problems(object: &Value, stock: StockRuntimes) -> Vec<PathProblem> {
         // Operators may drop the metadata of their templates.
         messages.extend(with_severity(metadata_values::messages(object, search.is_some()), Severity::Error));
     }
+    messages.extend(with_severity(job_policies::messages(api_version, kind, object), Severity::Error));
     if (api_version, kind) == ("v1", "Pod") && !has_name(object) {
         let message = "metadata.name: the apiserver rejects a pod without a name".to_owned();
         messages.push(("metadata".to_owned(), message, Severity::Error));

@@ -184,6 +184,14 @@ fn fp042_launcher_variables(#[case] scenario: Scenario, #[case] expected: Option
     None
 )]
 #[case::set_by_the_operator(pod(&launcher("mpirun run", "{name: OMPI_MCA_orte_keep_fqdn_hostnames, value: 'true'}")), None)]
+#[case::set_by_the_operator_of_version_1(
+    pod(&launcher("mpirun run", "{name: OMPI_MCA_plm_rsh_agent, value: /etc/mpi/kubexec.sh}")),
+    None
+)]
+#[case::agent_of_the_user(
+    pod(&launcher("mpirun run", "{name: OMPI_MCA_plm_rsh_agent, value: ssh}")),
+    Some("container mpi: Open MPI 5 does not read OMPI_MCA_plm_rsh_agent")
+)]
 #[case::parameter_of_a_rank(pod(&launcher("mpirun run", "{name: OMPI_MCA_btl_tcp_if_include, value: eth0}")), None)]
 fn fp043_open_mpi_5(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP043", scenario, expected);
