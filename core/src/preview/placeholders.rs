@@ -76,8 +76,9 @@ pub(super) fn reject<'manifest>(
     }
     match (found.first, found.with_default) {
         (None, None) => Ok(()),
-        (None, Some((path, text))) => Err(RenderError::PlaceholderWithDefault { path, placeholder: text.to_owned() }),
-        (Some((path, text)), _) => Err(RenderError::Placeholder {
+        // Flags for the other placeholders would not suffice.
+        (_, Some((path, text))) => Err(RenderError::PlaceholderWithDefault { path, placeholder: text.to_owned() }),
+        (Some((path, text)), None) => Err(RenderError::Placeholder {
             path,
             placeholder: text.to_owned(),
             names: found.names.into_iter().map(str::to_owned).collect(),
@@ -197,7 +198,7 @@ mod tests {
     )]
     #[case::default_beside_another(
         json!({"metadata": {"name": "${JOB:-a}"}, "replicas": "$N"}),
-        Some("replicas contains the shell placeholder $N: render the manifest with envsubst, or use --set N=VALUE")
+        Some("metadata.name contains ${JOB:-a}: a placeholder with a default is not supported: render the manifest first")
     )]
     #[case::default_in_an_image(
         json!({"containers": [{"image": "r/${IMAGE:-x}:1"}]}),
