@@ -31,7 +31,8 @@ section! {
         /// Minimum number of accelerators that a container must request.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         pub min_gpus: u64 = 1,
-        /// Machines that the profile is for; empty: all. A pod that selects another machine is left unchanged.
+        /// Machines that the profile is for; empty: all. A pod that selects another machine is left unchanged. A family such
+        /// as `p5` and a trailing `*` match several machines.
         pub machines: Vec<MachinePattern>,
         /// Resources that must each be available on some node.
         pub node_resource_required: Vec<ResourceName>,

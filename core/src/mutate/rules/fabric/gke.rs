@@ -8,6 +8,7 @@ use super::planner::{Planner, Problem};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::keys;
 use crate::mutate::plan::{annotation_path, spec_path};
+use crate::own_keys::excerpt;
 use crate::pod::Pod;
 
 /// Value of the annotation without interfaces.
@@ -70,9 +71,11 @@ fn plan_interfaces(planner: &mut Planner<'_>) {
         if listed.iter().any(|item| has(item, "network", network)) {
             continue;
         }
-        if is_for_machine && listed.iter().any(|item| has(item, "interfaceName", name)) {
-            let problem = format!("interface {name} belongs to another network in {key}");
-            planner.add_conflict_at(annotation_path(key), problem, "rename it");
+        let same_name = listed.iter().find(|item| has(item, "interfaceName", name));
+        if let Some(item) = same_name.filter(|_| is_for_machine) {
+            let own = item.get("network").and_then(Value::as_str).unwrap_or("no network");
+            let problem = format!("interface {name} is {} in {key}, but {network} in the profile", excerpt(own));
+            planner.add_conflict_at(annotation_path(key), problem, "correct the pod or the profile");
         }
         missing.push(interface);
     }
