@@ -37,6 +37,8 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 const ORIGIN: &str = "ray.io/originated-from-cr-name";
 const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
 const SUBMITTER: &str = "submitter";
+/// Note about a submitter of a job for a cluster that exists.
+const UNKNOWN_IMAGE_NOTE: &str = "the image, that of the RayCluster that spec.clusterSelector selects, is not shown";
 const DASHBOARD_PORT: u64 = 8265;
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
@@ -90,10 +92,10 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
 /// Renders the pod of the Job that submits the entrypoint.
 fn submitter_pod(spec: &Field<'_>, job: &Owner<'_>, cluster: &Cluster<'_>) -> Result<Draft, RenderError> {
     let user_template = spec.get("submitterPodTemplate");
-    let default_template = match user_template.value() {
-        Some(_) => None,
-        None => Some(json!({"spec": {"containers": [default_submitter(cluster)?], "restartPolicy": "Never"}})),
-    };
+    let submitter = if user_template.value().is_none() { Some(default_submitter(cluster)?) } else { None };
+    let is_image_unknown = submitter.as_ref().is_some_and(|container| !container.contains_key("image"));
+    let default_template =
+        submitter.map(|container| json!({"spec": {"containers": [container], "restartPolicy": "Never"}}));
     let template = default_template.as_ref().map_or(user_template, Field::root);
     let owner = job::child_of(job, job.name.clone());
     let mut draft = Draft::new(&template, &owner, cluster.namespace)?;
@@ -104,6 +106,9 @@ fn submitter_pod(spec: &Field<'_>, job: &Owner<'_>, cluster: &Cluster<'_>) -> Re
         add_submission_env(container, spec, job, cluster)?;
     }
     draft.add_note("the `ray job submit` command that KubeRay adds if the template has no command is not shown");
+    if is_image_unknown {
+        draft.add_note(UNKNOWN_IMAGE_NOTE);
+    }
     Settings::default().apply(&mut draft, &owner);
     Ok(draft)
 }
@@ -115,7 +120,7 @@ fn add_submitter_sidecar(
     job: &Owner<'_>,
     cluster: &Cluster<'_>,
 ) -> Result<(), RenderError> {
-    let Ok(Value::Object(mut submitter)) = default_submitter(cluster) else { return Ok(()) };
+    let Ok(mut submitter) = default_submitter(cluster) else { return Ok(()) };
     let Some(head) = roles.first_mut() else { return Ok(()) };
     let Some(pod) = head.pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
     add_submission_env(&mut submitter, spec, job, cluster)?;
@@ -128,25 +133,16 @@ fn add_submitter_sidecar(
     Ok(())
 }
 
-/// Returns the default submitter container, which uses the head's image.
-fn default_submitter(cluster: &Cluster<'_>) -> Result<Value, RenderError> {
-    let Some(ray) = head_containers(cluster)?.into_iter().next() else {
-        return Err(RenderError::Unresolved {
-            path: "spec.clusterSelector".to_owned(),
-            message:
-                "the submitter uses the image of the RayCluster selected by spec.clusterSelector, which is not part of \
-                      the manifest: set spec.submitterPodTemplate"
-                    .to_owned(),
-        });
-    };
-    Ok(json!({
-        "name": "ray-job-submitter",
-        "image": ray.get("image").value(),
-        "resources": {
-            "limits": {"cpu": "1", "memory": "1Gi"},
-            "requests": {"cpu": "500m", "memory": "200Mi"},
-        },
-    }))
+/// Returns the default submitter container, which uses the head's image: without one if the cluster exists already.
+fn default_submitter(cluster: &Cluster<'_>) -> Result<Map<String, Value>, RenderError> {
+    let resources = json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}});
+    let mut submitter = Map::new();
+    submitter.insert("name".to_owned(), "ray-job-submitter".into());
+    if let Some(image) = head_containers(cluster)?.first().and_then(|ray| ray.get("image").value().cloned()) {
+        submitter.insert("image".to_owned(), image);
+    }
+    submitter.insert("resources".to_owned(), resources);
+    Ok(submitter)
 }
 
 /// Returns the containers of the head.
