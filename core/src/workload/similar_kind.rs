@@ -64,6 +64,9 @@ pub(crate) fn misnamed(api_version: &str, kind: &str) -> Option<RenderError> {
         let path = if kind == known.kind { version_path() } else { "kind".to_owned() };
         return Some(RenderError::Kind { path, found, near: known.name() });
     }
+    if let Some(known) = kind_of_another_project(api_version, kind) {
+        return Some(RenderError::Kind { path: version_path(), found, near: known.name() });
+    }
     let known: Vec<&ReadKind> = READ_KINDS.iter().filter(|known| known.kind == kind).collect();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if let Some(own) = known.iter().find(|known| known.group == group) {
@@ -126,6 +129,19 @@ fn kind_with_acronym(text: &str) -> Option<&'static WorkloadKind> {
     let mut known = KINDS.iter().copied().filter(|known| is_acronym(text, known.kind));
     let first = known.next()?;
     known.all(|other| other.kind == first.kind).then_some(first)
+}
+
+/// Returns the supported kind of this name that another project defines, if the API group is that of a supported kind: a `JobSet` of
+/// Kubeflow does not exist. Projects have kinds with the names of those of Kubernetes, such as a `CronJob`.
+fn kind_of_another_project(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
+    let (group, version) = api_version.split_once('/')?;
+    if !KINDS.iter().any(|known| known.group == group) {
+        return None;
+    }
+    let mut groups = KINDS.iter().filter(|known| known.kind == kind).map(|known| known.group);
+    let owner = groups.next().filter(|owner| *owner != group && groups.all(|other| other == *owner))?;
+    let near = format!("{owner}/{version}");
+    find_other_version(&near, kind).filter(|_| !is_group_of_kubernetes(&near))
 }
 
 /// Returns the group in `known` that `group` probably means. The first label of a group may be missing, added or another one:
@@ -259,6 +275,10 @@ mod tests {
         "networkin.istio.io/v1 DestinationRule",
         "does not exist: did you mean networking.istio.io/v1 or networking.istio.io/v1beta1 or networking.istio.io/v1alpha3 DestinationRule?"
     )]
+    #[case::of_another_project(
+        "kubeflow.org/v1 JobSet",
+        "does not exist: did you mean jobset.x-k8s.io/v1alpha2 JobSet?"
+    )]
     fn versions_and_groups_of_read_kinds_are_checked(#[case] found: &str, #[case] expected: &str) {
         let (api_version, kind) = found.split_once(' ').unwrap();
         let error = misnamed(api_version, kind).map(|error| error.to_string());
@@ -273,6 +293,8 @@ mod tests {
     #[case::pod_group_of_another_project("scheduling.run.ai/v2alpha2 PodGroup")]
     #[case::old_pod_group("scheduling.sigs.k8s.io/v1alpha1 PodGroup")]
     #[case::unknown("example.com/v1 DestinationRule")]
+    #[case::job_set_of_an_unknown_project("example.com/v1 JobSet")]
+    #[case::cron_job_of_volcano("batch.volcano.sh/v1alpha1 CronJob")]
     fn kinds_of_other_projects_are_accepted(#[case] found: &str) {
         let (api_version, kind) = found.split_once(' ').unwrap();
         assert_eq!(misnamed(api_version, kind), None);
