@@ -38,6 +38,9 @@ const COMMAND_LINE: [&str; 2] = ["args", "command"];
 /// Field with the value of an environment variable, and that of a toleration.
 const VALUE: &str = "value";
 
+/// Variables of libraries other than NCCL whose values are checked: those of libfabric and UCX that select the transport.
+const TRANSPORT_VARIABLES: [&str; 2] = ["FI_PROVIDER", "UCX_TLS"];
+
 /// Start of an expression in a template.
 const EXPRESSION: &str = "{{";
 /// Objects of Helm. Other programs have expressions of their own, such as `{{workflow.name}}` of Argo.
@@ -160,10 +163,12 @@ fn is_of_helm(text: &str) -> bool {
     inner.any(|(inner, _)| HELM_OBJECTS.iter().any(|object| inner.contains(object)))
 }
 
-/// Returns true if no shell reads the value of `item`, an item of `list`: a toleration, or a variable that NCCL reads. Kubernetes
-/// itself expands only `$(NAME)`.
+/// Returns true if no shell reads the value of `item`, an item of `list`: a toleration, or a variable that NCCL, libfabric or UCX
+/// reads. Kubernetes itself expands only `$(NAME)`.
 fn has_literal_value(list: &str, item: &Map<String, Value>) -> bool {
-    let is_setting = |name: &str| nccl::variable(name).is_some() || nccl::takes_plain_interfaces(name);
+    let is_setting = |name: &str| {
+        nccl::variable(name).is_some() || nccl::takes_plain_interfaces(name) || TRANSPORT_VARIABLES.contains(&name)
+    };
     list == "tolerations" || list == "env" && item.get("name").and_then(Value::as_str).is_some_and(is_setting)
 }
 
@@ -248,6 +253,10 @@ mod tests {
     #[case::variable_of_nccl(
         json!({"env": [{"name": "MODEL", "value": "${MODEL}"}, {"name": "NCCL_SOCKET_IFNAME", "value": "${IF}"}]}),
         Some("env[1].value contains the shell placeholder ${IF}: render the manifest with envsubst, or use --set IF=VALUE")
+    )]
+    #[case::provider_of_libfabric(
+        json!({"env": [{"name": "FI_PROVIDER", "value": "${FI_PROVIDER}"}]}),
+        Some("env[0].value contains the shell placeholder ${FI_PROVIDER}: render the manifest with envsubst, or use --set FI_PROVIDER=VALUE")
     )]
     #[case::reference_in_a_variable_of_nccl(json!({"env": [{"name": "NCCL_SOCKET_IFNAME", "value": "$(IF)"}]}), None)]
     #[case::reference_of_kubernetes(json!({"subPathExpr": "$(POD_NAME)"}), None)]
