@@ -453,6 +453,43 @@ fn mappings_of_patches_are_located_in_the_patch(
     assert_eq!(locations(&run(&files, "lint -k overlays/prod -o sarif")), [(format!("%SRCROOT%/{file}"), line)]);
 }
 
+/// Findings about a role or container that a patch adds are located in the patch, also those about fields that it lacks.
+#[rstest]
+#[case::value("patch.yaml", "FP060", "overlays/prod/patch.yaml", 10)]
+#[case::absent_field("patch.yaml", "FP013", "overlays/prod/patch.yaml", 10)]
+#[case::absent_field_of_the_template("patch.yaml", "FP021", "overlays/prod/patch.yaml", 7)]
+#[case::value_of_a_json_patch("other.yaml", "FP060", "overlays/prod/kustomization.yaml", 1)]
+#[case::absent_field_of_a_json_patch("other.yaml", "FP013", "overlays/prod/kustomization.yaml", 1)]
+fn findings_about_an_added_role_are_located_in_the_patch(
+    #[case] patch: &str,
+    #[case] id: &str,
+    #[case] file: &str,
+    #[case] line: u64,
+) {
+    let start = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a}\nspec:\n  pytorchReplicaSpecs:\n";
+    let role = |name: &str, fields: &str| {
+        format!(
+            "    {name}:\n      template:\n        spec:\n          containers:\n          - {{name: pytorch, image: i, resources: \
+             {{limits: {{nvidia.com/gpu: 8}}}}{fields}}}\n"
+        )
+    };
+    let (master, worker) = (role("Master", ""), role("Worker", ", env: [{name: NCCL_DEBUGG, value: a}]"));
+    let files = [
+        ("base/kustomization.yaml", "resources: [job.yaml]\n".to_owned()),
+        ("base/job.yaml", format!("{start}{master}")),
+        ("overlays/prod/kustomization.yaml", format!("resources: [../../base]\npatches: [{{path: {patch}}}]\n")),
+        ("overlays/prod/patch.yaml", format!("{start}{worker}")),
+        ("overlays/prod/other.yaml", "[]\n".to_owned()),
+        ("rendered.yaml", format!("{start}{master}{worker}")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let run = run(&files, "lint -k overlays/prod -o json");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"));
+    let worker = report["results"].as_array().unwrap().iter().find(|result| result["role"] == "Worker").unwrap();
+    let finding = worker["lint"].as_array().unwrap().iter().find(|finding| finding["id"] == id).unwrap();
+    assert_eq!((finding["source"].as_str(), finding["line"].as_u64()), (Some(file), Some(line)), "{finding}");
+}
+
 /// Returns the URI and line of each result of a SARIF log.
 fn locations(run: &Run) -> Vec<(String, u64)> {
     let log: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::part::{Deepest, Part};
 use super::path::{child, follow_all, tokens};
 use super::template::{Template, of_role, templates};
-use super::{Document, DocumentText, beside, component, trainjob};
+use super::{Document, DocumentText, beside, component, copied, trainjob};
 use crate::yaml::{Lines, Node};
 
 /// Changes of kustomizations to an object of their resources.
@@ -30,23 +30,31 @@ pub struct OverlayPatch {
 
 impl Document {
     /// Returns the file and line of `pointer`, a field of `pod`, which the object creates for `role`, if a kustomization sets it: in
-    /// one of its patches, or else in the kustomization. `None` if the file of the object contains the same value.
+    /// one of its patches, or else in the kustomization. `None` if the file of the object contains the same value. A field that is
+    /// absent is located in the patch with the closest field around it, if the file does not contain that field.
     #[must_use]
     pub fn overlay_position(&self, role: &str, pod: &Value, pointer: &str) -> Option<(Arc<str>, u64)> {
         let overlay = self.overlay.as_deref()?;
         // The value is the rendered object, the text that of the file.
         let no_lines = Lines::default();
-        let rendered = equal(no_lines.node(&self.value, &[]), role, pod, pointer)?;
+        let all = no_lines.node(&self.value, &[]);
+        let object = self.object()?;
+        // A patch may add a role, which the file does not contain.
+        let own = Some(object).filter(|object| has_template(*object, role) || !has_template(all, role));
+        let (component, component_role) = component::of_role(all, role);
+        let templates = templates(component);
+        let template = of_role_or_only(&templates, component_role);
+        let Some(rendered) = equal(all, role, pod, pointer) else {
+            // Operators copy labels of the job.
+            let template = template.filter(|_| copied(object, pod, pointer).is_none())?;
+            return overlay.closest(own, template, role, pod, pointer);
+        };
         // A mapping has several fields, each of which may come from another file.
         let is_variable = pointer.rsplit('/').nth(1) == Some("env");
         let wanted = if rendered.value.is_object() && !is_variable { RequiredPart::Field } else { RequiredPart::Value };
-        let object = self.object()?;
-        if find_field(object, role, pod, pointer, wanted).is_some() {
+        if own.is_some_and(|object| find_field(object, role, pod, pointer, wanted).is_some()) {
             return None;
         }
-        let (component, component_role) = component::of_role(object, role);
-        let templates = templates(component);
-        let template = of_role_or_only(&templates, component_role);
         let in_patch = overlay.patches.iter().find_map(|patch| {
             let node = in_patch(patch.text.own_object()?, template, role, pod, pointer, wanted)?;
             Some((Arc::clone(&patch.source), patch.text.line(node)))
@@ -85,6 +93,45 @@ impl Document {
         });
         Some(in_patch.unwrap_or_else(|| (Arc::clone(&overlay.source), 1)))
     }
+}
+
+impl Overlay {
+    /// Returns the file and line of the closest field around `pointer`, a field of `pod` that the rendered object does not contain, if
+    /// it is not in `own`, the object of the file; `None` for a field that is closest there. Without `own`, a patch adds the role.
+    fn closest(
+        &self,
+        own: Option<Node<'_>>,
+        template: &Template<'_>,
+        role: &str,
+        pod: &Value,
+        pointer: &str,
+    ) -> Option<(Arc<str>, u64)> {
+        let in_file = match own {
+            Some(object) => {
+                let (object, role) = component::of_role(object, role);
+                if trainjob::is_train_job(object) {
+                    return None;
+                }
+                let templates = templates(object);
+                Part::new(of_role_or_only(&templates, role)?.node, pod, tokens(pointer)).deepest().missing
+            }
+            None => usize::MAX,
+        };
+        let in_patches = self.patches.iter().filter_map(|patch| {
+            let (object, _) = component::of_role(patch.text.own_object()?, role);
+            let deepest = Part::new(follow_all(object, &template.path)?, pod, tokens(pointer)).deepest();
+            Some((deepest.missing, patch, deepest.node))
+        });
+        let closest = in_patches.min_by_key(|(missing, ..)| *missing).filter(|(missing, ..)| *missing < in_file);
+        let position = closest.map(|(_, patch, node)| (Arc::clone(&patch.source), patch.text.line(node)));
+        position.or_else(|| own.is_none().then(|| (Arc::clone(&self.source), 1)))
+    }
+}
+
+/// Returns true if `object` contains a template of `role`, or is a `TrainJob`, whose templates are those of its runtime.
+fn has_template(object: Node<'_>, role: &str) -> bool {
+    let (object, role) = component::of_role(object, role);
+    trainjob::is_train_job(object) || of_role(&templates(object), role).is_some()
 }
 
 /// Part of the field of a pod that a manifest must contain.
