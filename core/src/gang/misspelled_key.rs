@@ -109,7 +109,7 @@ const MIN_NAME: usize = 5;
 const QUEUE_NAME: &str = "queue-name";
 
 /// Annotations of pods that no scheduler reads as labels.
-const ANNOTATIONS: [&str; 10] = [
+const ANNOTATIONS: [&str; 13] = [
     VOLCANO_GROUP,
     KOORDINATOR_NAME,
     KOORDINATOR_MIN,
@@ -120,6 +120,10 @@ const ANNOTATIONS: [&str; 10] = [
     KUEUE_TOPOLOGY[1],
     KUEUE_TOPOLOGY[2],
     KUEUE_TOPOLOGY[3],
+    // kubernetes-sigs/kueue, `pkg/controller/jobs/pod/constants`. The name of the group may be both.
+    "kueue.x-k8s.io/pod-group-total-count",
+    "kueue.x-k8s.io/pod-group-fast-admission",
+    "kueue.x-k8s.io/retriable-in-group",
 ];
 /// Labels of pods that no scheduler reads as annotations.
 const LABELS: [&str; 1] = [COSCHEDULING_GROUP];
