@@ -128,6 +128,10 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.k8s.io/group-name: a}}\n"), 1, &[],
     "scheduling.k8s.io/group-name has no effect in .spec.template.metadata.labels: set the annotation in .spec.template.metadata.annotations\n"
 )]
+#[case::count_of_a_group_of_kueue(
+    "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {kueue.x-k8s.io/pod-group-total-count: '2'}}\n"), 1, &[],
+    "kueue.x-k8s.io/pod-group-total-count has no effect in .spec.template.metadata.labels: set the annotation in .spec.template.metadata.annotations\n"
+)]
 #[case::key_of_a_scheduler_in_both_maps(
     "lint -f - --fail-on W", &job("").replace("  template:\n", "  template:\n    metadata: {labels: {scheduling.k8s.io/group-name: a}, annotations: {scheduling.k8s.io/group-name: a}}\n"),
     0, &["W: 0"], ""
@@ -566,6 +570,21 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W",
     &operator("ClusterTrainingRuntime", "trainer.kubeflow.org/v1alpha1", "mlPolcy: {numNodes: 1, torch: {}}, template: {spec: {replicatedJobs: []}}"),
     1, &[], "FP049: ClusterTrainingRuntime a: spec.mlPolcy has no effect: TrainingRuntimeSpec has no field mlPolcy: did you mean mlPolicy?"
+)]
+#[case::policy_of_torch(
+    "lint -f - --fail-on W",
+    &operator("ClusterTrainingRuntime", "trainer.kubeflow.org/v1alpha1", "mlPolicy: {torch: {numProcPerNod: auto}}, template: {spec: {replicatedJobs: []}}"),
+    1, &[], "FP049: ClusterTrainingRuntime a: spec.mlPolicy.torch.numProcPerNod has no effect: TorchMLPolicySource has no field numProcPerNod: did you mean numProcPerNode?"
+)]
+#[case::elastic_policy_of_torch(
+    "lint -f - --fail-on W",
+    &operator("ClusterTrainingRuntime", "trainer.kubeflow.org/v1alpha1", "mlPolicy: {torch: {elasticPolicy: {minNode: 1, maxRestarts: 3}}}, template: {spec: {replicatedJobs: []}}"),
+    1, &[], "spec.mlPolicy.torch.elasticPolicy.minNode has no effect: TorchElasticPolicy has no field minNode: did you mean minNodes?"
+)]
+#[case::timeout_of_a_pod_group(
+    "lint -f - --fail-on W",
+    &operator("ClusterTrainingRuntime", "trainer.kubeflow.org/v1alpha1", "podGroupPolicy: {coscheduling: {scheduleTimeoutSecond: 1}}, template: {spec: {replicatedJobs: []}}"),
+    1, &[], "has no field scheduleTimeoutSecond: did you mean scheduleTimeoutSeconds?"
 )]
 #[case::job_of_a_runtime(
     "lint -f - --fail-on W",
