@@ -158,7 +158,8 @@ impl Preview {
     #[must_use]
     pub fn override_warnings(&self) -> Vec<DocumentWarning> {
         let labels = self.context.override_labels();
-        let warnings = labels.map(|labels| namespace::override_warnings(labels, &self.config.fabric));
+        let added = self.context.added_labels();
+        let warnings = labels.map(|labels| namespace::override_warnings(labels, added, &self.config.fabric));
         severities::configured(warnings.unwrap_or_default(), &self.config.fabric.lint)
     }
 

@@ -22,6 +22,20 @@ fn labels_without_effect_in_the_flag_are_reported_once(#[case] command: &[&str])
     assert_eq!(warnings, expected, "{run:#?}");
 }
 
+/// The opt-in is missing in the labels that replace the assumed ones.
+#[rstest]
+#[case::fabric(&["--fabric", "tcp"], "trainmesh.dev/fabric")]
+#[case::gang(&["--gang", "kueue"], "trainmesh.dev/gang")]
+fn labels_of_other_flags_are_reported_with_their_flag(#[case] flags: &[&str], #[case] key: &str) {
+    let arguments = [&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], flags].concat();
+    let warning = format!(
+        "warning: {}: FP045: label {key} has no effect without trainmesh.dev/inject=enabled on the namespace: add the latter to \
+         --namespace-labels\n",
+        flags[0]
+    );
+    assert_exit(&trainmesh(&arguments, POD), 0, &[], &warning);
+}
+
 /// They are counted like those of a Namespace in the input, also if a label of the pod takes precedence.
 #[rstest]
 #[case::unknown(&["preview", "--summary", "--fail-on", "unknown"], 1)]

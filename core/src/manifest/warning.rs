@@ -10,7 +10,7 @@ use crate::yaml::DuplicateKey;
 /// A warning about a document, which is read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentWarning {
-    /// Path of the file, `stdin`, or [`Self::NAMESPACE_LABELS`].
+    /// Path of the file, `stdin`, or one of [`Self::FLAGS`].
     pub source: Arc<str>,
     /// Zero-based index of the document in its source, including empty documents.
     pub document: usize,
@@ -30,8 +30,14 @@ pub struct DocumentWarning {
 const MAX_QUOTED_CHARS: usize = 60;
 
 impl DocumentWarning {
-    /// Source of warnings about the labels of all namespaces that the command line sets.
-    pub const NAMESPACE_LABELS: &str = "--namespace-labels";
+    /// Flag with the labels of all namespaces.
+    pub(crate) const NAMESPACE_LABELS: &str = "--namespace-labels";
+    /// Flag with the fabric label of all namespaces.
+    pub(crate) const FABRIC: &str = "--fabric";
+    /// Flag with the gang label of all namespaces.
+    pub(crate) const GANG: &str = "--gang";
+    /// Sources of warnings about the labels of all namespaces: the flags that set them.
+    pub const FLAGS: [&str; 3] = [Self::NAMESPACE_LABELS, Self::FABRIC, Self::GANG];
 
     /// Creates the warning of lint check `check`, if it is that of one, about the field of `document` at this position, which may be in
     /// a kustomization.
@@ -71,9 +77,9 @@ impl DocumentWarning {
         Self { source, document, line: Some(at), check: None, severity, hides_pods: false, message }
     }
 
-    /// Creates the warning of lint check `check` about a label of all namespaces.
-    pub(crate) fn about_namespace_labels(check: &'static str, message: String) -> Self {
-        let (source, severity) = (Self::NAMESPACE_LABELS.into(), Severity::Warning);
+    /// Creates the warning of lint check `check` about a label of all namespaces, which `flag` sets.
+    pub(crate) fn about_labels(flag: &str, check: &'static str, message: String) -> Self {
+        let (source, severity) = (flag.into(), Severity::Warning);
         Self { source, document: 0, line: None, check: Some(check), severity, hides_pods: false, message }
     }
 }

@@ -266,7 +266,8 @@ impl<'a> Entry<'a> {
         let Some(place) = self.place(target, templates).or_else(|| self.place_in_patch(target)) else {
             let entry = replacement.as_deref().unwrap_or("it");
             return format!(
-                "set {entry} on the pod template of its runtime, or in spec.runtimePatches (v2.2 or newer)"
+                "set {entry} on the pod template of its runtime, in spec.runtimePatches (v2.2 or newer), or in \
+                 spec.podTemplateOverrides (v2.1)"
             );
         };
         if let Some(entry) = replacement {

@@ -121,12 +121,30 @@ fn labels_of(namespace: &Document, effective: &BTreeMap<String, String>) -> BTre
     labels
 }
 
-/// Returns a warning about each of `labels`, those of all namespaces, that has no effect.
-pub(super) fn override_warnings(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<DocumentWarning> {
-    let warning =
-        |finding: Finding| DocumentWarning::about_namespace_labels(finding.code, finding.message.into_owned());
+/// Returns a warning about each of `labels`, those of all namespaces, that has no effect. `added` are those of flags of their own.
+pub(super) fn override_warnings(
+    labels: &BTreeMap<String, String>,
+    added: &BTreeMap<String, String>,
+    fabric: &Fabric,
+) -> Vec<DocumentWarning> {
+    let warning = |finding: Finding| {
+        let all = DocumentWarning::NAMESPACE_LABELS;
+        match added.keys().find(|key| label_pointer(key) == finding.subject) {
+            // The value is valid, so that the opt-in is missing.
+            Some(key) => {
+                let message = format!("{}: add the latter to {all}", finding.message);
+                DocumentWarning::about_labels(flag_of(key), finding.code, message)
+            }
+            None => DocumentWarning::about_labels(all, finding.code, finding.message.into_owned()),
+        }
+    };
     let annotations = BTreeMap::new();
     reported(labels, &annotations, fabric, false).map(warning).collect()
+}
+
+/// Returns the flag that adds the label `key` to all namespaces.
+fn flag_of(key: &str) -> &'static str {
+    if key == keys::GANG { DocumentWarning::GANG } else { DocumentWarning::FABRIC }
 }
 
 /// Returns the findings of FP045 that are reported as warnings.

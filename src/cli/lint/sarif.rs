@@ -159,7 +159,7 @@ fn artifact(source: &str) -> Value {
     // Tools cannot resolve these to a file.
     let description = match source {
         STDIN => Some("standard input"),
-        DocumentWarning::NAMESPACE_LABELS => Some("the command line"),
+        flag if DocumentWarning::FLAGS.contains(&flag) => Some("the command line"),
         _ => None,
     };
     if let Some(text) = description {
