@@ -345,6 +345,26 @@ const NOT_NAMED: &str = "neither the pod nor the namespace selects a fabric prof
     requesting("rdma/own", "8"),
     ": the pod requests rdma/own: profile f fits"
 )]
+#[case::amount_and_machines_with_8_accelerators(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]"),
+    requesting("rdma/ib", "8"),
+    ": the pod requests rdma/ib: profiles coreweave-ib, coreweave-ib-sharp fit"
+)]
+#[case::amount_and_machines_with_4_accelerators(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]"),
+    requesting("rdma/ib", "4"),
+    ": the pod requests rdma/ib: profile coreweave-ib-nvl72 fits"
+)]
+#[case::amount_of_no_profile(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]"),
+    with(requesting("rdma/ib", "8"), "/spec/containers/0/resources/limits/rdma~1ib", json!("3")),
+    ": the pod requests rdma/ib: profiles aks-nd-gb300, aks-nd-sriov, coreweave-ib, coreweave-ib-sharp fit"
+)]
+#[case::more_accelerators_than_the_machine_has(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod, fullNodeGpus: 4}]"),
+    requesting("rdma/own", "8"),
+    ""
+)]
 #[case::another_machine(
     Scenario::new("transport: ib\nmatch: {machines: [b]}\nresources: [{name: rdma/own, mode: perPod}]"),
     with(requesting("rdma/own", "8"), "/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "a"})),

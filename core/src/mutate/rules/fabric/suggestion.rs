@@ -1,15 +1,13 @@
 //! Suggestion of a profile for a pod that requests or claims RDMA adapters but selects none.
 
-use std::fmt;
-
 use super::super::RuleContext;
 use super::claimed::{class_devices, suits};
 use super::claims::read_claims;
 use super::machines::allows_machines;
 use super::target::{TargetContainer, Targets, requests, targets};
 use crate::config::Profile;
-use crate::config::profile::{Amount, ResourceName};
-use crate::dra::{ClaimedDevices, DeviceKind, PodClaims};
+use crate::config::profile::{Amount, Ratios, Resource, ResourceMode, ResourceName};
+use crate::dra::{ClaimView, ClaimedDevices, DeviceKind, PodClaims};
 use crate::fabric::is_rdma_resource;
 
 /// Maximum number of profiles that are named: all built-in ones for the most common adapter, `rdma/ib`.
@@ -22,16 +20,20 @@ pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
     let is_class_of_adapters = |name: &str| view.kind_of_resource(name).is_some_and(DeviceKind::is_adapter);
     let is_adapter = |name: &str| is_rdma_resource(name) || is_class_of_adapters(name);
     if let Some((_, adapter)) = requests(context.pod).find(|(_, resource)| is_adapter(resource)) {
-        return describe(context, format_args!("requests {adapter}"), |profile, _| {
-            adds(profile, adapter) || class_devices(view, adapter).is_some_and(|devices| suits(profile, view, &devices))
+        let what = || format!("requests {adapter}");
+        let with_amount = describe(context, &what(), |profile, targets| {
+            is_provider(profile, view, adapter, targets) && adds_requested_amount(profile, adapter, targets)
         });
+        // The amount in the pod may be the mistake.
+        return with_amount
+            .or_else(|| describe(context, &what(), |profile, targets| is_provider(profile, view, adapter, targets)));
     }
     let claims = PodClaims::new(context.pod, view, |_| false);
     let containers = || context.pod.containers();
     let mut claimed = containers().flat_map(|container| claims.devices(container).map(move |found| (container, found)));
     let is_adapter = |devices: &ClaimedDevices<'_>| devices.kind.is_some_and(DeviceKind::is_adapter);
     let (container, (_, devices)) = claimed.find(|(_, (_, devices))| !devices.is_admin && is_adapter(devices))?;
-    describe(context, format_args!("claims {}", devices.class), |profile, targets| {
+    describe(context, &format!("claims {}", devices.class), |profile, targets| {
         // Adapters of a sidecar are not those of the job.
         let is_target = targets.iter().any(|target| target.container.name() == container.name());
         is_target && suits(profile, view, devices)
@@ -42,7 +44,7 @@ pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
 /// profile adds them to its target containers.
 fn describe(
     context: &RuleContext<'_>,
-    what: fmt::Arguments<'_>,
+    what: &str,
     provides: impl Fn(&Profile, &[TargetContainer<'_>]) -> bool,
 ) -> Option<String> {
     let profiles = context.snapshot.config.fabric.profiles.all();
@@ -73,6 +75,40 @@ fn adds(profile: &Profile, adapter: &str) -> bool {
     let devices = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
     let names = devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource);
     names.map(ResourceName::as_str).any(|name| name == adapter)
+}
+
+/// Returns true if `profile` adds `adapter`, or devices of the class that it stands for, to pods with as many accelerators as `targets`:
+/// machines whose adapters only whole nodes get have no more.
+fn is_provider(profile: &Profile, view: ClaimView<'_>, adapter: &str, targets: &[TargetContainer<'_>]) -> bool {
+    let total = targets.iter().map(|target| target.gpus.min()).fold(0, u64::saturating_add);
+    let is_large_enough = |resource: &Resource| resource.full_node_gpus.is_none_or(|whole| total <= whole);
+    resources_called(profile, adapter).all(is_large_enough)
+        && (adds(profile, adapter)
+            || class_devices(view, adapter).is_some_and(|devices| suits(profile, view, &devices)))
+}
+
+/// Returns true if `profile` adds as many of `adapter` as each of `targets` requests, as far as the number is known.
+fn adds_requested_amount(profile: &Profile, adapter: &str, targets: &[TargetContainer<'_>]) -> bool {
+    resources_called(profile, adapter).all(|resource| {
+        let Amount::Devices { mode, count, ratio, max } = &resource.amount else { return true };
+        targets.iter().enumerate().all(|(index, target)| {
+            let added = match (mode, ratio) {
+                (ResourceMode::PerGpu, Ratios::Fixed(ratio)) => {
+                    target.gpus.exact().and_then(|gpus| ratio.devices_for(gpus))
+                }
+                (ResourceMode::PerGpu, Ratios::ByInstanceType(_)) => None,
+                (ResourceMode::PerPod, _) if index > 0 => Some(0),
+                (ResourceMode::PerPod | ResourceMode::PerContainer, _) => Some(*count),
+            };
+            let added = added.map(|added| max.map_or(added, |max| added.min(max)));
+            added.is_none_or(|added| target.requested(adapter).unwrap_or_default() == added)
+        })
+    })
+}
+
+/// Returns the resources of `profile` that are called `name`.
+fn resources_called<'a>(profile: &'a Profile, name: &'a str) -> impl Iterator<Item = &'a Resource> {
+    profile.resources.iter().filter(move |resource| resource.name.as_str() == name)
 }
 
 /// Returns the containers that `profile` applies to.
