@@ -84,16 +84,17 @@ fn collect<'tree>(
     }
 }
 
-/// Returns true if `node`, which contains no template, is one itself: a pod, whose spec may have a wrong type, or the value of a key
-/// such as `template`.
+/// Returns true if `node`, which contains no template, is one itself: a pod, whose spec may have a wrong type, or be absent if the pod is
+/// the object, or the value of a key such as `template`.
 fn is_template_without_containers(node: Node<'_>, name: Option<&RoleName<'_>>) -> bool {
-    let Some(spec) = node.get("spec") else { return false };
+    let (spec, is_pod) = (node.get("spec"), node.get("kind").is_some_and(|kind| kind.value == "Pod"));
     match name {
         Some(RoleName::Key(key)) => {
             let is_named = *key != VOLUME_CLAIM && (*key == "template" || key.ends_with("Template"));
-            is_named && spec.value.is_object()
+            is_named && spec.is_some_and(|spec| spec.value.is_object())
         }
-        Some(RoleName::Value(_)) | None => node.get("kind").is_some_and(|kind| kind.value == "Pod"),
+        Some(RoleName::Value(_)) => is_pod && spec.is_some(),
+        None => is_pod,
     }
 }
 

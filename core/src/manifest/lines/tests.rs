@@ -90,6 +90,13 @@ fn a_container_without_a_name_is_found_by_its_other_fields(
     assert_eq!(document(&text, 1, None).pod_field_line("", &pod, &pointer), Some(line));
 }
 
+#[test]
+fn a_field_of_a_pod_without_a_spec_is_found() {
+    let pod = json!({"metadata": {"name": "a", "foo": "b"}});
+    let text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  foo: b\n";
+    assert_eq!(document(text, 1, None).pod_field_line("Pod", &pod, "/metadata/foo"), Some(5));
+}
+
 /// Containers without a name, of which one contains the fields of another.
 const UNNAMED: &str = "\
 spec:
