@@ -53,7 +53,7 @@ fn reason_text(reason: SkippedFile, message: &str) -> &str {
 fn text(reason: SkippedFile, count: usize) -> String {
     let plural = if count == 1 { "" } else { "s" };
     match reason {
-        SkippedFile::NoObject => format!("{count} without apiVersion and kind"),
+        SkippedFile::NoObject => format!("{count} without apiVersion or kind"),
         SkippedFile::Kustomization => format!("{count} kustomization{plural} (render with -k)"),
         SkippedFile::MisnamedKustomization => {
             format!("{count} kustomization{plural} in files that kustomize does not read (rename them)")

@@ -40,7 +40,12 @@ impl Directory<'_> {
         }
         sources.truncate(before);
         let path = self.path.to_owned();
-        Err(if self.recursive { InputError::EmptyTree(path) } else { InputError::EmptyDirectory(path) })
+        if self.recursive {
+            return Err(InputError::EmptyTree(path));
+        }
+        let is_excluded = |path: &PathBuf| has_extension(path) && self.excludes(path);
+        let has_excluded = entries(self.path)?.iter().any(is_excluded);
+        Err(if has_excluded { InputError::Excluded(path) } else { InputError::EmptyDirectory(path) })
     }
 
     /// Adds the manifests of `directory` and, unless `levels` is `None`, of up to `levels` levels of subdirectories.

@@ -12,6 +12,7 @@ const URL: &str = "is a URL: download it, or pipe it to `-f -`";
 pub(super) const MISSING: &str = "does not exist: check the path";
 const EMPTY_DIRECTORY: &str =
     "contains no .yaml, .yml or .json file: specify the file, or use -R to include subdirectories";
+const EXCLUDED: &str = "contains no .yaml, .yml or .json file that --exclude leaves: change its patterns";
 const EMPTY_TREE: &str =
     "contains no .yaml, .yml or .json file, also in its subdirectories, except in hidden and excluded ones";
 
@@ -33,6 +34,9 @@ pub enum InputError {
     /// The directory contains no manifests.
     #[error("`{0}` {EMPTY_DIRECTORY}")]
     EmptyDirectory(PathBuf),
+    /// All manifests of the directory are excluded.
+    #[error("`{0}` {EXCLUDED}")]
+    Excluded(PathBuf),
     /// The directory and its subdirectories contain no manifests.
     #[error("`{0}` {EMPTY_TREE}")]
     EmptyTree(PathBuf),
@@ -56,6 +60,7 @@ impl InputError {
             Self::Url(url) => (PathBuf::from(url), URL.to_owned()),
             Self::Missing(path) => (path, MISSING.to_owned()),
             Self::EmptyDirectory(path) => (path, EMPTY_DIRECTORY.to_owned()),
+            Self::Excluded(path) => (path, EXCLUDED.to_owned()),
             Self::EmptyTree(path) => (path, EMPTY_TREE.to_owned()),
             Self::Unreadable(path, error) => (path, cannot_be_read(error)),
             Self::Stdin(error) => (PathBuf::from(STDIN_NAME), cannot_be_read(error)),

@@ -139,7 +139,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
     "preview -f . -R --summary --fail-on refused,unknown",
     0,
     &["1 role: 1 changed\n"],
-    "note: skipped 10 files that are not manifests: 6 without apiVersion and kind, 1 kustomization (render with -k), 3 Helm templates (render \
+    "note: skipped 10 files that are not manifests: 6 without apiVersion or kind, 1 kustomization (render with -k), 3 Helm templates (render \
      with `helm template NAME CHART -n NAMESPACE`, and pipe to `-f -`); -v lists them\n"
 )]
 #[case::skipped_by_lint("lint -f . -R", 0, &["roles: 1; E: 0, W: 0, I: 0\n"], "note: skipped 10 files")]
@@ -151,6 +151,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 3 files")]
 #[case::excluded_nothing("lint -f . -R --exclude nothing-here", 0, &["roles: 1;"], "note: --exclude nothing-here has no effect: no file or directory matches it")]
 #[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "error: chart: contains no .yaml, .yml or .json file, also in its subdirectories")]
+#[case::excluded_files("lint -f jobs --exclude *.yaml --exclude *.json", 2, &[], "error: jobs: contains no .yaml, .yml or .json file that --exclude leaves: change its patterns\n")]
 #[case::missing_among_others("preview -f nope.yaml -f jobs --summary", 2, &["1 role: 1 changed; 1 error\n"], "error: nope.yaml: does not exist: check the path\n")]
 #[case::url_among_others("lint -f https://a.example/b.yaml -f jobs", 2, &["roles: 1;"], "b.yaml: is a URL: download it")]
 #[case::no_manifest_among_others("lint -f .github -f jobs", 2, &["roles: 1;"], "error: .github: contains no .yaml, .yml or .json file: specify the file, or use -R")]
