@@ -138,7 +138,7 @@ pub enum RenderError {
     /// A field that the operator requires is absent.
     #[error("{0} is missing")]
     Missing(String),
-    /// A field that the operator requires is absent, and another one probably stands for it.
+    /// A field that the operator requires is absent, and another one probably stands for it, or can.
     #[error("{missing} is missing: {problem}")]
     Misspelled {
         /// Path of the other field in the manifest, as `kubectl explain` writes it.

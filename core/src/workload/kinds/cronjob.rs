@@ -25,7 +25,13 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let cron = Owner::from_manifest(manifest, "batch/v1", "CronJob")?;
     let owner = job::child_of(&cron, format!("{}-{ZERO_TIME}", cron.name));
     let spec = Field::root(manifest.raw).get("spec");
-    let mut role = job::role(&spec.get("jobTemplate").get("spec"), &owner, manifest.namespace)?;
+    let job = spec.get("jobTemplate").get("spec");
+    if !job.get("template").is_present() && spec.get("template").is_present() {
+        let (path, missing) = (spec.get("template").path().to_owned(), job.get("template").path().to_owned());
+        let problem = format!("a CronJob has no {path}: move it to {missing}");
+        return Err(RenderError::Misspelled { path, missing, problem });
+    }
+    let mut role = job::role(&job, &owner, manifest.namespace)?;
     role.notes.push(format!("the Job's name ends with its scheduled time, shown as {ZERO_TIME}"));
     if spec.get("suspend").is_true()? {
         role.notes.push("the CronJob is suspended: it creates no Jobs until it is resumed".to_owned());
@@ -63,5 +69,10 @@ mod tests {
     #[test]
     fn errors_contain_the_full_path() {
         assert_eq!(error(&cron(&json!({}))), "spec.jobTemplate.spec.template is missing");
+        let mut of_a_job = cron(&json!({}));
+        of_a_job["spec"]["template"] = json!({"spec": {}});
+        let expected = "spec.jobTemplate.spec.template is missing: a CronJob has no spec.template: move it to \
+                        spec.jobTemplate.spec.template";
+        assert_eq!(error(&of_a_job), expected);
     }
 }

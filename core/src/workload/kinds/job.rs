@@ -39,6 +39,9 @@ const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// Default value of `managedBy`.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
+/// Why a Job needs completions whose completion mode is the default.
+const INDEXED_BY_DEFAULT: &str = "the completion mode is Indexed by default here: set completions to the value of parallelism, or \
+                                  completionMode to NonIndexed";
 /// Maximum length of the `generateName` that the Job controller sets on an indexed pod.
 const MAX_PREFIX_LENGTH: usize = 58;
 
@@ -125,7 +128,15 @@ impl Settings {
         let parallelism = spec.get("parallelism").count()?;
         let completions = spec.get("completions").count()?;
         if self.mode == CompletionMode::Indexed && completions.is_none() && parallelism.is_some() {
-            return Err(spec.get("completions").missing());
+            let completions = spec.get("completions");
+            if spec.get("completionMode").is_present() {
+                return Err(completions.missing());
+            }
+            return Err(RenderError::Misspelled {
+                path: spec.get("parallelism").path().to_owned(),
+                missing: completions.path().to_owned(),
+                problem: INDEXED_BY_DEFAULT.to_owned(),
+            });
         }
         let parallelism = parallelism.unwrap_or(1);
         Ok(completions.map_or(parallelism, |completions| completions.min(parallelism)))

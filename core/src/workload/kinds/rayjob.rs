@@ -37,6 +37,8 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 const ORIGIN: &str = "ray.io/originated-from-cr-name";
 const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
 const SUBMITTER: &str = "submitter";
+/// What a job without a cluster of its own needs.
+const NO_CLUSTER: &str = "for a RayCluster that exists, set clusterSelector with its name as ray.io/cluster";
 /// Note about a submitter of a job for a cluster that exists.
 const UNKNOWN_IMAGE_NOTE: &str = "the image, that of the RayCluster that spec.clusterSelector selects, is not shown";
 const DASHBOARD_PORT: u64 = 8265;
@@ -59,7 +61,12 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     };
     let mut roles = Vec::new();
     if selected.is_none() {
-        cluster.spec.required_object()?;
+        cluster.spec.required_object().map_err(|error| match error {
+            RenderError::Missing(missing) => {
+                RenderError::Misspelled { path: spec.path().to_owned(), missing, problem: NO_CLUSTER.to_owned() }
+            }
+            other => other,
+        })?;
         roles = cluster.roles()?;
     }
     let is_head_empty = selected.is_none() && head_containers(&cluster).is_ok_and(|containers| containers.is_empty());

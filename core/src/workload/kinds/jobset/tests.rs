@@ -149,6 +149,10 @@ fn dependent_roles_have_a_note() {
 #[case::roles_not_a_list(json!({"replicatedJobs": {}}), "spec.replicatedJobs is {}: expected a list")]
 #[case::no_name(json!({"replicatedJobs": [{}]}), "spec.replicatedJobs[0].name is missing")]
 #[case::no_template(json!({"replicatedJobs": [{"name": "a"}]}), "spec.replicatedJobs[0].template.spec.template is missing")]
+#[case::no_completions(
+    json!({"replicatedJobs": [{"name": "a", "template": {"spec": {"parallelism": 2, "template": {"spec": {}}}}}]}),
+    "spec.replicatedJobs[0].template.spec.completions is missing: the completion mode is Indexed by default here: set completions to the value of parallelism, or completionMode to NonIndexed"
+)]
 #[case::negative(json!({"replicatedJobs": [{"name": "a", "replicas": -2}]}), "spec.replicatedJobs[0].replicas is -2: expected a whole number from 0 to 2147483647")]
 fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(error(&with(set(), "/spec", spec)), expected);

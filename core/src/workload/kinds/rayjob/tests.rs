@@ -119,7 +119,7 @@ fn sidecar_mode_adds_the_submitter_to_the_head() {
 }
 
 #[rstest]
-#[case::no_cluster(json!({"rayClusterSpec": null}), "spec.rayClusterSpec is missing")]
+#[case::no_cluster(json!({"rayClusterSpec": null}), "spec.rayClusterSpec is missing: for a RayCluster that exists, set clusterSelector with its name as ray.io/cluster")]
 fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(error(&ray_job(&spec)), expected);
 }
