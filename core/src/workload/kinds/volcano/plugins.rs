@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Job, Task};
+use crate::hint::nearest;
 use crate::workload::RenderError;
 use crate::workload::template::{Draft, Field, all_containers, append, containers, env, has_entry};
 
@@ -32,7 +33,10 @@ pub(super) fn apply(draft: &mut Draft, job: &Job<'_>, task: &Task<'_>) -> Result
     if has("pytorch") {
         apply_pytorch(draft, job, task)?;
     }
-    for name in plugins.keys().filter(|name| !SUPPORTED_PLUGINS.contains(&name.as_str())) {
+    let known = [SUPPORTED_PLUGINS, PLUGINS_REQUIRING_SVC].concat();
+    // A misspelled plugin, which FP049 reports, changes nothing.
+    let exists = |name: &str| known.contains(&name) || nearest(name, &known).is_none();
+    for name in plugins.keys().filter(|name| !SUPPORTED_PLUGINS.contains(&name.as_str()) && exists(name.as_str())) {
         draft.add_note(format!("changes by Volcano's {name} plugin are not shown"));
     }
     Ok(())

@@ -95,6 +95,8 @@ fn plugins_change_the_pod(#[case] plugins: Value, #[case] expected: Value) {
 fn an_unsupported_plugin_has_a_note() {
     let roles = render(&with(job(), "/spec/plugins", json!({"hcclrank": []}))).unwrap();
     assert_eq!(roles[0].notes, ["changes by Volcano's hcclrank plugin are not shown"]);
+    let roles = render(&with(job(), "/spec/plugins", json!({"sshh": []}))).unwrap();
+    assert!(roles[0].notes.is_empty(), "{:?}", roles[0].notes);
 }
 
 #[test]
