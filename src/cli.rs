@@ -8,6 +8,7 @@ mod certificate_arguments;
 #[cfg(feature = "cluster")]
 mod certs;
 mod checkpoint_interval;
+mod color;
 mod completion;
 mod config;
 #[cfg(feature = "cluster")]

@@ -8,9 +8,9 @@ mod text;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use anstream::ColorChoice;
 use clap::ValueEnum;
 
+use super::color::Color;
 use super::input::{InputArguments, document_error, placeholder_note};
 use super::installation::OfflineInstallationArguments;
 use super::notes::Notes;
@@ -74,6 +74,9 @@ pub(super) struct Arguments {
     /// Print only the number of findings of each check
     #[arg(long, conflicts_with = "output")]
     summary: bool,
+    /// When to color the output
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    color: Color,
     /// List the files of directories that are skipped because they are not manifests
     #[arg(short, long)]
     verbose: bool,
@@ -139,7 +142,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned())
         .with_installation(arguments.installation.with_values(of_values));
-    let stderr = &mut stderr(ColorChoice::Auto);
+    let stderr = &mut stderr(arguments.color.into());
     let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
     if let Some(note) = placeholder_note(&lint_report.errors) {
@@ -151,7 +154,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Format::Text => {
             let premise = premise(preview.context(), false);
             let premise = Printable(premise.text(!lint_report.assumed.labels.is_empty())).to_string();
-            let (out, layout, dim) = (&mut colored_stdout(ColorChoice::Auto), stdout_layout(), style::DIM);
+            let (out, layout, dim) = (&mut colored_stdout(arguments.color.into()), stdout_layout(), style::DIM);
             if !premise.is_empty() {
                 writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&premise, 0, 4))?;
             }

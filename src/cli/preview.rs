@@ -8,8 +8,7 @@ mod show;
 
 use std::collections::BTreeSet;
 
-use clap::ValueEnum;
-
+use super::color::Color;
 use super::config::InstallationFacts;
 use super::input::InputArguments;
 use super::installation::InstallationArguments;
@@ -128,16 +127,6 @@ pub(super) struct Arguments {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
-    Auto,
-    /// Also when writing to a file or pipe
-    Always,
-    /// Never
-    Never,
-}
-
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(name) = &arguments.pod {
         return pod::run(arguments, name);
@@ -201,14 +190,4 @@ fn read_namespace_labels(
         }
     }
     Ok(namespaces)
-}
-
-impl From<Color> for anstream::ColorChoice {
-    fn from(color: Color) -> Self {
-        match color {
-            Color::Auto => Self::Auto,
-            Color::Always => Self::Always,
-            Color::Never => Self::Never,
-        }
-    }
 }

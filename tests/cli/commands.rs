@@ -258,6 +258,10 @@ fn a_profile_that_replaces_a_built_in_one_is_reported(#[case] name: &str, #[case
 fn color_can_be_forced() {
     let run = trainmesh(&["preview", "-f", "-", "--color", "always"], POD);
     assert!(run.stdout.contains("\x1b[32m"), "{}", run.stdout);
+    for (color, is_colored) in [("always", true), ("never", false)] {
+        let run = trainmesh(&["lint", "-f", "-", "--color", color], POD);
+        assert_eq!(run.stdout.contains("\x1b["), is_colored, "{}", run.stdout);
+    }
 }
 
 /// Names that other programs have.
