@@ -1,6 +1,8 @@
 //! Resolves command line paths to manifest sources.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::iter;
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trainmesh_core::manifest::{
-    Collector, Document, DocumentError, Documents, ObjectResult, Part, Parts, Source as _, Substitutions,
+    Collector, Document, DocumentError, Documents, ObjectResult, Origin, Part, Parts, Source as _, Substitutions,
 };
 
 use super::directory::Directory;
@@ -17,6 +19,7 @@ use super::input_error::InputError;
 use super::kustomize;
 use super::kustomize_origins::KustomizeOrigins;
 use super::parallel::{Limits, map_in_order};
+use super::paths::identity;
 use super::pattern::Pattern;
 use super::source::{STDIN_NAME, Source};
 
@@ -74,6 +77,9 @@ impl Inputs {
             } else if let Err(error) = add(&mut sources, path, recursive, exclude) {
                 sources.push(rejected(error)?);
             }
+        }
+        if paths.len() > 1 {
+            sources = without_repeated(sources);
         }
         if sources.is_empty() { Err(InputError::None) } else { Ok(Self::new(sources)) }
     }
@@ -203,6 +209,33 @@ fn add(sources: &mut Vec<Source>, path: &Path, recursive: bool, exclude: &[Patte
         Source::spool(&path.to_string_lossy(), file).map_err(unreadable)?
     });
     Ok(())
+}
+
+/// Returns `sources` with only the first of those that are the same file, which a path may name and another contain. It is a named one if
+/// any of them is.
+fn without_repeated(sources: Vec<Source>) -> Vec<Source> {
+    let working_directory = env::current_dir().unwrap_or_default();
+    let mut indexes = HashMap::new();
+    let mut kept: Vec<Source> = Vec::with_capacity(sources.len());
+    for source in sources {
+        let Some(path) = source.path() else {
+            kept.push(source);
+            continue;
+        };
+        match indexes.entry(identity(path, &working_directory)) {
+            Entry::Vacant(entry) => {
+                entry.insert(kept.len());
+                kept.push(source);
+            }
+            Entry::Occupied(entry) if source.origin() == Origin::Named => {
+                if let Some(first) = kept.get_mut(*entry.get()) {
+                    first.set_origin(Origin::Named);
+                }
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+    kept
 }
 
 /// Converts the error of a failed access to `path`.

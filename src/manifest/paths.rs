@@ -28,6 +28,17 @@ pub fn normalize(path: &Path) -> PathBuf {
     short
 }
 
+/// Returns the same path for each spelling of `path`, relative to `working_directory`. Links to files are files of their own.
+pub(super) fn identity(path: &Path, working_directory: &Path) -> PathBuf {
+    let absolute = working_directory.join(path);
+    // Behind a link to a directory, `..` is not the directory that contains the link.
+    if absolute.components().any(|component| component == Component::ParentDir) {
+        absolute.canonicalize().unwrap_or(absolute)
+    } else {
+        normalize(&absolute)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

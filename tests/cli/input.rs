@@ -151,6 +151,7 @@ fn run_in(folder: &TempDir, command: &str) -> Run {
 #[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 3 files")]
 #[case::excluded_nothing("lint -f . -R --exclude nothing-here", 0, &["roles: 1;"], "note: --exclude nothing-here has no effect: no file or directory matches it")]
 #[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "error: chart: contains no .yaml, .yml or .json file, also in its subdirectories")]
+#[case::file_of_a_directory("lint -f jobs -f ./jobs/pod.yaml -f jobs/../jobs/pod.yaml", 0, &["roles: 1;"], "")]
 #[case::excluded_files("lint -f jobs --exclude *.yaml --exclude *.json", 2, &[], "error: jobs: contains no .yaml, .yml or .json file that --exclude leaves: change its patterns\n")]
 #[case::missing_among_others("preview -f nope.yaml -f jobs --summary", 2, &["1 role: 1 changed; 1 error\n"], "error: nope.yaml: does not exist: check the path\n")]
 #[case::url_among_others("lint -f https://a.example/b.yaml -f jobs", 2, &["roles: 1;"], "b.yaml: is a URL: download it")]
