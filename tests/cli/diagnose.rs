@@ -542,7 +542,7 @@ fn lost_logs_of_a_file_are_counted() {
 #[case::anchor_of_another_item(
     "converted.yaml",
     "apiVersion: v1\nitems:\n- &a {apiVersion: v1, kind: Pod, metadata: {name: a, uid: \"1\"}}\n- *a\nkind: List\n",
-    "found unknown anchor: the items of a list share no anchors, which kubectl does not write: convert the dump to JSON"
+    "found unknown anchor *a: the items of a list share no anchors, which kubectl does not write: convert the dump to JSON"
 )]
 fn files_that_are_no_dump_are_explained(#[case] name: &str, #[case] text: &str, #[case] stderr: &str) {
     let run = with_files(&[(name, text)], &["-f", &format!("DIR/{name}")]);

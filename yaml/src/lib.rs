@@ -20,6 +20,7 @@
 //! - an escaped surrogate pair is a character; for Kubernetes it is an error,
 //! - U+0085, U+2028 and U+2029 are characters; for Kubernetes they are line breaks.
 
+mod anchors;
 mod blanks;
 mod compose;
 mod duplicates;

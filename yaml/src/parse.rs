@@ -9,7 +9,7 @@ use super::duplicates::{DuplicateKey, DuplicateKeys};
 use super::error::{Error, MAX_DEPTH};
 use super::rejected::Checks;
 use super::tree::{Lines, Tree};
-use super::{blanks, repair};
+use super::{anchors, blanks, repair};
 
 /// Reads one YAML document as Kubernetes would, except that a duplicate key is an error. An empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, Error> {
@@ -62,7 +62,7 @@ impl Reader {
             }
             self.compose(&repaired, lines)
         });
-        result.map_err(|error| blanks::explain(text, error))
+        result.map_err(|error| blanks::explain(text, anchors::explain(text, error)))
     }
 
     fn compose(self, text: &str, lines: Option<&mut Lines>) -> Result<(Value, Vec<DuplicateKey>), Error> {

@@ -31,7 +31,7 @@ const ITEMS_ONLY: &str = "expected a Kubernetes object, found a list";
 const NO_TYPE: &str = "not a Kubernetes object: it has no `apiVersion` and no `kind`";
 /// Start of the error about the output of a command, which is explained.
 const OUTPUT: &str = "the line is no part of an object";
-/// End of the error about an alias whose anchor is in another item of a list, as after a conversion by a YAML library.
+/// Part of the error about an alias whose anchor is in another item of a list, as after a conversion by a YAML library.
 const UNKNOWN_ANCHOR: &str = "found unknown anchor";
 /// Source of errors about standard input.
 const STDIN_SOURCE: &str = "stdin";
@@ -316,7 +316,7 @@ fn hint(error: &DocumentError) -> Option<&'static str> {
     if path.extension().is_some() && !has_extension(path) {
         return Some("a log has to be named *.log, and a dump needs -o yaml or -o json of kubectl get");
     }
-    if error.message.ends_with(UNKNOWN_ANCHOR) {
+    if error.message.contains(UNKNOWN_ANCHOR) {
         return Some("the items of a list share no anchors, which kubectl does not write: convert the dump to JSON");
     }
     if error.message.starts_with(OUTPUT) {
