@@ -81,6 +81,18 @@ fn the_fix_of_tr007_is_where_the_number_is_set(#[case] policy: &str, #[case] opt
     assert!(text.contains("TR007") && text.contains(expected), "{run:#?}");
 }
 
+#[rstest]
+#[case::too_many("{minReplicas: 4, maxReplicas: 8}", "stdin:5 /spec/elasticPolicy/minReplicas")]
+#[case::too_few("{minReplicas: 1, maxReplicas: 1}", "stdin:5 /spec/elasticPolicy/maxReplicas")]
+fn tr007_of_an_elastic_policy_has_its_line(#[case] policy: &str, #[case] expected: &str) {
+    let job = format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: a}}\nspec:\n  elasticPolicy: {policy}\n  pytorchReplicaSpecs:\n    \
+         Worker: {{replicas: 2, template: {{spec: {{containers: [{{name: pytorch, image: i, command: [torchrun, t.py]}}]}}}}}}\n"
+    );
+    let run = trainmesh(&["lint", "-f", "-"], &job);
+    assert!(run.stdout.contains(expected), "{run:#?}");
+}
+
 const TRAIN_JOB: &str = "\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -168,11 +168,13 @@ pub(crate) fn wrong_number_of_nodes(context: &CheckContext<'_>, findings: &mut F
             continue;
         }
         let mut report = |severity, message: String| {
-            let field = agent.field(NODES);
             if has_option || workload.elastic_policy().is_none() {
-                findings.push_as(severity, field, message);
+                findings.push_as(severity, agent.field(NODES), message);
             } else {
-                findings.push_with_fix(severity, field, message, FIX_POLICY);
+                // The operator sets the variable, which the manifest does not contain.
+                let bound = if min > *largest { "minReplicas" } else { "maxReplicas" };
+                let field = workload.field(&format!("/spec/elasticPolicy/{bound}"));
+                findings.push_at_with_fix(severity, field, message, FIX_POLICY);
             }
         };
         let pods = number_of_pods(*largest);
