@@ -65,7 +65,7 @@ use crate::dra::ClaimFacts;
 use crate::finding;
 use crate::gang::{Creator, GangView};
 use crate::json;
-use crate::lint::unknown_fields;
+use crate::lint::{UNKNOWN_FIELDS, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
@@ -174,6 +174,13 @@ impl Preview {
         warnings.extend(unknown_fields::warnings(document, namespace, stock, &fabric.lint));
         warnings.extend(runtime_keys::warnings(document, namespace, &self.context, fabric));
         severities::configured(warnings, &fabric.lint)
+    }
+
+    /// Removes those of `warnings`, of one document, that are about the field of `error`, the error about this document.
+    pub fn remove_repeated(warnings: &mut Vec<DocumentWarning>, error: &RenderError) {
+        if matches!(error, RenderError::Invalid { .. } | RenderError::Misspelled { .. }) {
+            warnings.retain(|warning| !warning.is_about(UNKNOWN_FIELDS.code(), error.path()));
+        }
     }
 
     /// Previews the pods of `document`.

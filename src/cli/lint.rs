@@ -186,11 +186,16 @@ fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut 
     let mut lint_report = LintReport { warnings: preview.override_warnings(), ..LintReport::default() };
     let mut reported = ReportedLabels::default();
     for mut document in inputs.documents() {
-        lint_report.warnings.extend(document.iter_mut().flat_map(|document| preview.take_warnings(document)));
-        let previewed = document.and_then(|document| {
-            let previewed = preview.document(&document);
-            previewed.map_err(|error| document_error(preview, &document, &error)).map(|previewed| (document, previewed))
+        let mut warnings: Vec<DocumentWarning> =
+            document.iter_mut().flat_map(|document| preview.take_warnings(document)).collect();
+        let previewed = document.and_then(|document| match preview.document(&document) {
+            Ok(previewed) => Ok((document, previewed)),
+            Err(error) => {
+                Preview::remove_repeated(&mut warnings, &error);
+                Err(document_error(preview, &document, &error))
+            }
         });
+        lint_report.warnings.extend(warnings);
         match previewed {
             Err(error) if lint_report.skipped.add(&error, verbose, stderr) => {}
             Err(error) => lint_report.errors.push(error),

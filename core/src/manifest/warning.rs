@@ -54,6 +54,12 @@ impl DocumentWarning {
         Self { source, document: index, line: Some(line), check: check.into(), severity, hides_pods: false, message }
     }
 
+    /// Returns true if the warning is one of `check` about the field at `path`, with which its message starts after the object.
+    pub(crate) fn is_about(&self, check: &str, path: &str) -> bool {
+        let rest = self.message.split_once(": ").and_then(|(_, field)| field.strip_prefix(path));
+        self.check == Some(check) && rest.is_some_and(|rest| rest.starts_with([':', ' ']))
+    }
+
     /// Sets the severity.
     #[must_use]
     pub fn with_severity(self, severity: Severity) -> Self {

@@ -61,7 +61,7 @@ pub(super) struct Workload {
 impl Computation<'_> {
     /// Previews `document`.
     pub(super) fn preview(self, mut document: Document) -> PreviewedDocument {
-        let warnings = self.preview.take_warnings(&mut document);
+        let mut warnings = self.preview.take_warnings(&mut document);
         let content = self.preview.document(&document).map(|preview| match preview {
             DocumentPreview::Namespace(warnings) => Content::Namespace(warnings),
             DocumentPreview::Unrendered(note) => {
@@ -75,7 +75,10 @@ impl Computation<'_> {
                 Content::Workload(Box::new(self.workload(&document, reports, notes, warnings)))
             }
         });
-        let content = content.map_err(|error| document_error(self.preview, &document, &error));
+        let content = content.map_err(|error| {
+            Preview::remove_repeated(&mut warnings, &error);
+            document_error(self.preview, &document, &error)
+        });
         PreviewedDocument { warnings, content }
     }
 
