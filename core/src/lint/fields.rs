@@ -21,6 +21,8 @@ const CHECKED_ON_NODES: [(&str, &str); 1] = [("EmptyDirVolumeSource", "medium")]
 
 /// Type of the environment variables of a container.
 const VARIABLE: &str = "EnvVar";
+/// Type of containers, whose resources contain limits and requests.
+const CONTAINER: &str = "Container";
 /// API group of the training operator and the MPI operator.
 const KUBEFLOW: &str = "kubeflow.org";
 /// Restart policies of their replicas. Of pods with `ExitCode`, the operator evaluates the exit code.
@@ -121,6 +123,9 @@ pub(crate) fn message(problem: &Problem<'_>) -> String {
                 (None, Some(near)) => format!(": did you mean {near}?"),
                 (None, None) if *owner == VARIABLE && is_variable(name) => {
                     format!(": set name: {name}, and its value in value")
+                }
+                (None, None) if *owner == CONTAINER && matches!(*name, "limits" | "requests") => {
+                    format!(": did you mean resources.{name}?")
                 }
                 (None, None) => String::new(),
             };
