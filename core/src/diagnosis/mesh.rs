@@ -9,6 +9,7 @@ use super::context::{Context, event_evidence};
 use super::job::{Job, is_older, pod_names, verb};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
 use super::snapshot::event::UNHEALTHY;
+use super::snapshot::mesh::CaptureAnnotation;
 use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -96,16 +97,17 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
     let ranks = job.active().filter(|pod| pod.is_rank()).count() as u64;
     let has_peers = ranks.max(job.workload.and_then(|workload| workload.pods).unwrap_or_default()) > 1;
     let sizes = RoleSizes::new(job);
-    let captured = active(job, |pod| {
+    let is_member = |pod: &PodRecord| {
         let has_finished = matches!(pod.completion, Completion::Completed(_));
         let has_peers = || pod.mesh.has_peers || (has_peers && job.is_one_group()) || sizes.is_first_of_several(pod);
-        pod.mesh.captures && !has_finished && pod.is_rank() && has_peers()
-    });
-    if !captured.is_empty() {
-        let evidence = captured.iter().map(|pod| {
-            let (key, value) = pod.mesh.capture.setting();
-            Evidence::new(pod.title(), format!("metadata.annotations[{key}]"), value, pod.created)
-        });
+        !has_finished && pod.is_rank() && has_peers()
+    };
+    let captured = active(job, |pod| pod.mesh.captures && is_member(pod));
+    if captured.is_empty() {
+        let accepts_only = |pod: &PodRecord| pod.mesh.capture == CaptureAnnotation::InboundByDefault;
+        found.extend(half_captured(job, context, &active(job, |pod| accepts_only(pod) && is_member(pod))));
+    } else {
+        let evidence = captured.iter().map(|pod| capture_evidence(pod));
         let refusal = captured.iter().find_map(|pod| Some((*pod, pod.mesh.refused?)));
         let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
         let mut diagnosis = if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
@@ -143,6 +145,28 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
                 .with_evidence([evidence]),
         );
     }
+}
+
+/// Reports pods that connect in plaintext to peers whose Envoy requires mutual TLS, because only their outbound traffic bypasses Envoy.
+fn half_captured(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> Option<Diagnosis> {
+    let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
+    let policy = policy.filter(|policy| policy.is_strict() && !pods.is_empty())?;
+    let connect = verb(pods.len(), "connects", "connect");
+    let message = format!(
+        "{} requires mutual TLS, and {} {connect} without it: Envoy captures only the inbound traffic",
+        policy.title(),
+        pod_names(pods)
+    );
+    let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
+    let evidence = [mode].into_iter().chain(pods.iter().map(|pod| capture_evidence(pod)));
+    let code = DiagnosisCode::PlaintextRejected;
+    Some(diagnosis(code, job, Recovery::PlaintextStays, &message).with_evidence(evidence))
+}
+
+/// Returns the annotation by which the traffic of a pod is captured.
+fn capture_evidence(pod: &PodRecord) -> Evidence {
+    let (key, value) = pod.mesh.capture.setting();
+    Evidence::new(pod.title(), format!("metadata.annotations[{key}]"), value, pod.created)
 }
 
 /// Returns the affected pods of a job, except those that are being deleted.

@@ -453,6 +453,19 @@ fn mutual_tls(#[case] policies: Vec<Value>, #[case] expected: &[&str]) {
     check(&[vec![captured("2")], policies].concat(), expected);
 }
 
+/// Peers reject the plaintext of pods that exclude only their outbound traffic.
+#[rstest]
+#[case::strict(json!({NOT_CAPTURED: ""}), "STRICT", &["E PlaintextRejected no"])]
+#[case::permissive(json!({NOT_CAPTURED: ""}), "PERMISSIVE", &[])]
+#[case::both_directions(json!({NOT_CAPTURED: "", INBOUND: ""}), "STRICT", &[])]
+#[case::some_ports(json!({NOT_CAPTURED: "", INBOUND: "8080"}), "STRICT", &[])]
+#[case::some_ranges(json!({NOT_CAPTURED: "10.0.0.0/8"}), "STRICT", &[])]
+#[case::no_interception(json!({NOT_CAPTURED: "", "sidecar.istio.io/interceptionMode": "NONE"}), "STRICT", &[])]
+fn half_of_the_traffic_is_captured(#[case] annotations: Value, #[case] mode: &str, #[case] expected: &[&str]) {
+    let pod = with(captured("2"), json!({"metadata": {"annotations": annotations}}));
+    check(&[pod, policy("team-a", mode, json!(null))], expected);
+}
+
 /// A rank that fails behind the policy is its consequence.
 #[test]
 fn a_crash_behind_mutual_tls_comes_second() {

@@ -42,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         code: DiagnosisCode::PlaintextRejected,
         severity: Severity::Error,
-        proof: "as for TrafficCaptured, while the PeerAuthentication of the namespace, or that of istio-system, has mode STRICT, and none of the namespace selects pods",
+        proof: "as for TrafficCaptured, or with an empty `includeOutboundIPRanges` alone, so that only the inbound traffic is captured, while the PeerAuthentication of the namespace, or that of istio-system, has mode STRICT, and none of the namespace selects pods",
         fix: "label the namespace or the pod template trainmesh.dev/mesh-traffic=direct or disableCapture (a LeaderWorkerSet: disableCapture), and recreate the pods; PERMISSIVE mode is no fix: connections whose client does not send first hang in the proxy then (docs/mesh.md#what-the-tests-run)",
         link: "docs/diagnose.md#plaintextrejected",
     },

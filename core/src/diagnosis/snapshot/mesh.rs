@@ -26,8 +26,12 @@ pub(in crate::diagnosis) struct MeshRecord {
     pub(in crate::diagnosis) refused: Option<Reason>,
 }
 
+/// Annotations about the outbound traffic.
+const OUTBOUND: [&str; 3] =
+    [keys::INCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_PORTS];
+
 /// Annotation that shows why traffic is captured.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::diagnosis) enum CaptureAnnotation {
     /// None of the ranges is limited.
     #[default]
@@ -36,13 +40,17 @@ pub(in crate::diagnosis) enum CaptureAnnotation {
     Outbound,
     /// All inbound traffic is requested, whatever limits the outbound one.
     Inbound,
+    /// No outbound traffic is captured, and all inbound traffic, which no annotation mentions.
+    InboundByDefault,
 }
 
 impl CaptureAnnotation {
     fn read(pod: Pod<'_>) -> Self {
+        let is_other = |key: &str| key.starts_with(keys::TRAFFIC_PREFIX) && !OUTBOUND.contains(&key);
         match pod.annotation(keys::INCLUDE_OUTBOUND_RANGES) {
             None => Self::Unset,
             Some(keys::CAPTURE_ALL) => Self::Outbound,
+            Some("") if !pod.annotation_keys().any(is_other) => Self::InboundByDefault,
             Some(_) => Self::Inbound,
         }
     }
@@ -53,6 +61,7 @@ impl CaptureAnnotation {
             Self::Unset => (keys::INCLUDE_OUTBOUND_RANGES, "not set"),
             Self::Outbound => (keys::INCLUDE_OUTBOUND_RANGES, keys::CAPTURE_ALL),
             Self::Inbound => (keys::INCLUDE_INBOUND_PORTS, keys::CAPTURE_ALL),
+            Self::InboundByDefault => (keys::INCLUDE_INBOUND_PORTS, "not set"),
         }
     }
 }
@@ -63,10 +72,11 @@ impl MeshRecord {
         let refused = || Refusal::read(pod).into_iter().find(|refusal| refusal.rule == RuleId::MeshTraffic);
         let requests_hold = || proxy.rendered_hold() == Some(true) || annotation_requests_hold(pod);
         let captures_ranks = || pod.captures_all_traffic() || pod.captures_one_of(&group_ports(pod));
+        let intercepts = proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception();
         Self {
             lacks_hold: proxy.kind == ProxyKind::Classic && !proxy.holds_application() && requests_hold(),
-            captures: proxy.kind != ProxyKind::GrpcAgent && !pod.disables_interception() && captures_ranks(),
-            capture: CaptureAnnotation::read(pod),
+            captures: intercepts && captures_ranks(),
+            capture: if intercepts { CaptureAnnotation::read(pod) } else { CaptureAnnotation::Unset },
             has_peers: identity.is_some_and(|member| workload::has_training_peers(pod, member, None)),
             refused: refused().map(|refusal| refusal.reason),
         }
