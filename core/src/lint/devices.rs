@@ -7,6 +7,7 @@ use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
+use crate::finding::Severity;
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
 use crate::workload;
@@ -17,6 +18,13 @@ const IMEX_CHANNELS: &str = "/dev/nvidia-caps-imex-channels";
 const MIG_PREFIX: &str = "nvidia.com/mig-";
 /// Prefix of the accelerators of AWS, which EFA connects like GPUs.
 const NEURON_PREFIX: &str = "aws.amazon.com/neuron";
+/// Setting of NCCL for `NVLink` between nodes.
+const MNNVL: &str = "NCCL_MNNVL_ENABLE";
+/// Parts of the names of machines with `NVLink` between nodes: GB200 NVL72 and GB300 NVL72, which GKE calls A4X.
+const NVLINK_MACHINES: [&str; 3] = ["gb200", "gb300", "a4x"];
+/// How to use `NVLink` between nodes.
+const FIX_UNUSED_NVLINK: &str =
+    "add the claim of a ComputeDomain to the container; nothing, if the job uses the network on purpose";
 /// Variable by which the container toolkit injects IMEX channels without a claim.
 const IMEX_VARIABLE: &str = "NVIDIA_IMEX_CHANNELS";
 
@@ -101,7 +109,7 @@ pub(super) fn huge_pages_without_memory(context: &CheckContext<'_>, findings: &m
     }
 }
 
-/// FP030: `NVLink` between nodes is required, but no claim provides an IMEX channel.
+/// FP030: `NVLink` between nodes is required, or available to a job on several nodes, but no claim provides an IMEX channel.
 pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let needs_channel =
         |container: &&ContainerFacts<'_>| !container.may_have_channel() && !context.is_launcher(container);
@@ -110,10 +118,38 @@ pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut Fi
             .mounts()
             .any(|(_, mount)| str_at(mount, "mountPath").is_some_and(|path| path.starts_with(IMEX_CHANNELS)));
         let is_injected = container.settings.get(IMEX_VARIABLE).is_some();
-        if !mounted && !is_injected && container.settings.number("NCCL_MNNVL_ENABLE") == Some(1) {
-            let message = format!("{}: NCCL_MNNVL_ENABLE=1 without a ComputeDomain claim", container.display_name());
-            findings.push(container.settings.field("NCCL_MNNVL_ENABLE"), message);
+        if mounted || is_injected {
+            continue;
         }
+        let name = container.display_name();
+        if container.settings.number(MNNVL) == Some(1) {
+            let message = format!("{name}: NCCL_MNNVL_ENABLE=1 without a ComputeDomain claim");
+            findings.push(container.settings.field(MNNVL), message);
+        } else if container.settings.get(MNNVL).is_none()
+            && container.gpus.is_positive()
+            && !container.is_privileged()
+            && spans_nvlink_nodes(context)
+        {
+            let message = format!("{name}: no ComputeDomain claim: NCCL uses no NVLink between the nodes");
+            findings.push_with_fix(Severity::Info, container.accelerators_pointer(), message, FIX_UNUSED_NVLINK);
+        }
+    }
+}
+
+/// Returns true if the pod is one of several ranks with a profile, all on machines with `NVLink` between nodes.
+fn spans_nvlink_nodes(context: &CheckContext<'_>) -> bool {
+    let LintInput { pod, profile, member, replicas, .. } = *context.input;
+    let is_rank = member.is_some_and(|member| member.training && !workload::is_auxiliary_role(member));
+    let Some(profile) = profile.filter(|_| is_rank && replicas.is_some_and(|pods| pods > 1)) else { return false };
+    let is_known = |machine: &str| {
+        let machine = machine.to_ascii_lowercase();
+        NVLINK_MACHINES.iter().any(|part| machine.contains(part))
+    };
+    let (selected, of_profile) = (pod.selected_machines(), &profile.matches.machines);
+    if selected.is_empty() {
+        !of_profile.is_empty() && of_profile.iter().all(|pattern| is_known(pattern.as_str()))
+    } else {
+        selected.iter().all(|machine| is_known(machine))
     }
 }
 

@@ -515,6 +515,36 @@ fn worker_on(node_selector: &str, limits: &str) -> Scenario {
     ))
 }
 
+/// Returns one of two workers with a profile on machines of this type, with these fields of its container.
+fn nvlink_worker(machine: &str, fields: &str) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{labels: {{training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
+         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '0'}}}}, \
+         spec: {{nodeSelector: {{node.kubernetes.io/instance-type: {machine}}}, \
+         containers: [{{name: train, {fields} resources: {{limits: {{nvidia.com/gpu: 4}}}}}}]}}}}"
+    ))
+    .profile("transport: ib")
+    .replicas(2)
+}
+
+const NO_CLAIM: Option<&str> = Some("container train: no ComputeDomain claim: NCCL uses no NVLink between the nodes");
+
+#[rstest]
+#[case::instance_type(nvlink_worker("p6e-gb200.36xlarge", ""), NO_CLAIM)]
+#[case::another_machine(nvlink_worker("p5.48xlarge", ""), None)]
+#[case::one_pod(nvlink_worker("p6e-gb200.36xlarge", "").replicas(1), None)]
+#[case::disabled(nvlink_worker("p6e-gb200.36xlarge", "env: [{name: NCCL_MNNVL_ENABLE, value: '0'}],"), None)]
+#[case::privileged(nvlink_worker("p6e-gb200.36xlarge", "securityContext: {privileged: true},"), None)]
+#[case::machines_of_the_profile(
+    worker_on("{}", "nvidia.com/gpu: 4").profile("transport: gib\nmatch: {machines: [nvidia-gb200, a4x-highgpu-4g]}").replicas(2),
+    NO_CLAIM
+)]
+#[case::no_machine(worker_on("{}", "nvidia.com/gpu: 4").profile("transport: ib").replicas(2), None)]
+#[case::no_profile(worker_on("{node.kubernetes.io/instance-type: p6e-gb200.36xlarge}", "nvidia.com/gpu: 4").replicas(2), None)]
+fn fp030_no_claim_on_several_nodes(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP030", scenario, expected);
+}
+
 const WHOLE_NODES: &str = "transport: ib\nresources: [{name: rdma/ib, mode: perPod, count: 1, fullNodeGpus: 8}]";
 
 #[rstest]

@@ -79,7 +79,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "NVLink between nodes without an IMEX channel",
         why: "NCCL_MNNVL_ENABLE=1 makes NCCL fail if the container has no IMEX channel. A ComputeDomain claim \
-              provides one, or NVIDIA_IMEX_CHANNELS where the nodes inject channels.",
+              provides one, or NVIDIA_IMEX_CHANNELS where the nodes inject channels. On machines with GB200 or GB300, a job of several \
+              pods with a profile and without a claim is information: NCCL then uses the network between the nodes.",
         fix: "add the ComputeDomain's claim to the container, or set NCCL_MNNVL_ENABLE to 2",
         example: Example {
             given: "",
