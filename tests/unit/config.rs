@@ -110,6 +110,10 @@ fn an_unknown_gang_mode_is_reported_with_all_modes() {
 )]
 #[case::text_for_ranges("mesh: {podCIDRs: 10.244.0.0/16}\n", &["line 3: mesh.podCIDRs: expected a list, found a string"])]
 #[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &[r#"line 5: duplicate key "hold""#])]
+#[case::several_duplicates(
+    "mesh:\n  hold: true\n  hold: false\nfabric: {}\nfabric: {}\n",
+    &[r#"line 5: duplicate key "hold""#, r#"line 7: duplicate key "fabric""#]
+)]
 #[case::duplicate_section("mesh: {}\nmesh: {}\n", &[r#"line 4: duplicate key "mesh""#])]
 #[case::syntax_error_alone("mesh:\n  hold: 1\n enabled: 2\n", &["line 5: while parsing a block mapping, did not find expected key"])]
 #[case::two_documents("---\nmesh: {}\n", &["line 4: a second document starts here: expected one document"])]

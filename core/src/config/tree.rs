@@ -2,7 +2,7 @@
 
 use super::fields::{Section as _, read_root};
 use super::{Problem, Profile};
-use crate::yaml::{self, DuplicateKeys, Node, Tree};
+use crate::yaml::{self, DuplicateKey, DuplicateKeys, Node, Tree};
 
 /// Maximum size of the text in bytes. A `ConfigMap` has at most 1 MiB, and its manifest indents every line.
 pub const MAX_TEXT: usize = 2 << 20;
@@ -24,7 +24,18 @@ pub(super) fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
         let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    yaml::parse_tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])
+    yaml::parse_tree(text, DuplicateKeys::Reject).map_err(|error| duplicate_keys(text).unwrap_or_else(|| vec![error.into()]))
+}
+
+/// Returns a problem for each duplicate key of `text`; `None` if it has none, or another error.
+fn duplicate_keys(text: &str) -> Option<Vec<Problem>> {
+    let (_, keys, _) = yaml::parse_tree(text, DuplicateKeys::LastWins).ok()?.into_parts();
+    let problem = |DuplicateKey { key, lines }: DuplicateKey| {
+        let message = format!("duplicate key \"{key}\"");
+        lines.map(|[_, line]| Problem { line: Some(line), field: String::new(), message })
+    };
+    let problems: Vec<Problem> = keys.into_iter().filter_map(problem).collect();
+    (!problems.is_empty()).then_some(problems)
 }
 
 /// Returns true if `root` is a fabric profile in place of a configuration. A profile may have fields, such as `securityContext`,
