@@ -135,7 +135,9 @@ fn labels_of_a_training_runtime_are_checked(#[case] manifest: &str, #[case] expe
     "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\nspec: {runtimeRef: {name: torch-distributed}, \
      runtimePatches: [{manager: a/b, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: \
      {trainmesh.dev/inject: disabled}}}}]}}}}]}\n",
-    Some(".replicatedJobs[0].template.metadata.labels: move it to .spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.metadata.labels\n")
+    Some(
+        ".replicatedJobs[0].template.metadata.labels: move it to .spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.metadata.labels\n"
+    )
 )]
 #[case::nested(
     &format!("apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {{name: a}}\nspec:\n  components:\n  - template: {}", pytorch_job("", LABEL, "")),

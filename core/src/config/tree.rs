@@ -24,7 +24,8 @@ pub(super) fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
         let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    yaml::parse_tree(text, DuplicateKeys::Reject).map_err(|error| duplicate_keys(text).unwrap_or_else(|| vec![error.into()]))
+    yaml::parse_tree(text, DuplicateKeys::Reject)
+        .map_err(|error| duplicate_keys(text).unwrap_or_else(|| vec![error.into()]))
 }
 
 /// Returns a problem for each duplicate key of `text`; `None` if it has none, or another error.
