@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::gang::GangMode;
 use crate::gang::object::GroupApi;
+use crate::hint::is_typo;
 use crate::json;
 use crate::keys::DEFAULT_QUEUE;
 use crate::manifest::{Document, ObjectField};
@@ -16,6 +17,9 @@ const NATIVE_MINIMUM: &str = "/spec/schedulingPolicy/gang/minCount";
 
 /// Start of the API versions of Kueue.
 const KUEUE_GROUP: &str = "kueue.x-k8s.io/";
+
+/// Maximum number of Services with which a misspelled name is compared: each job may have such a name.
+const MAX_COMPARED: usize = 100;
 
 /// Objects of one namespace. Of several definitions of an object, the last one counts.
 #[derive(Debug, Default)]
@@ -116,6 +120,13 @@ impl NamespaceObjects {
         let is_local =
             labels.next().is_none_or(|label| label == namespace) && labels.next().is_none_or(|it| it == "svc");
         self.services.get_key_value(name).filter(|_| is_local).map(|(name, service)| (name.as_str(), service))
+    }
+
+    /// Returns the name of the first Service of which `name` is a misspelling, and for which `selects` returns true.
+    pub(super) fn similar_service(&self, name: &str, selects: impl Fn(&ServiceManifest) -> bool) -> Option<&str> {
+        let mut compared = self.services.iter().take(MAX_COMPARED);
+        let found = compared.find(|(known, service)| is_typo(name, known) && selects(service));
+        found.map(|(known, _)| known.as_str())
     }
 
     /// Returns the claim called `name`.

@@ -278,6 +278,15 @@ const IN_SERVICE: &str = "subdomain: rank0,";
     named(IN_SERVICE, "llama-0.rank0").replace("selector: {app: llama", "selector: {app: lama"),
     Some("container a: MASTER_ADDR names Service rank0, which selects no pod of the job")
 )]
+#[case::misspelled_service(
+    named("subdomain: rnak0,", "llama-0.rnak0"),
+    Some(
+        "container a: MASTER_ADDR is llama-0.rnak0, but the input has no Service rnak0: did you mean rank0, which selects the pods?"
+    )
+)]
+#[case::misspelled_service_of_other_pods(
+    named("subdomain: rnak0,", "llama-0.rnak0").replace("selector: {app: llama", "selector: {app: lama"), None
+)]
 #[case::service_outside_of_the_input(named("subdomain: other,", "llama-0.other"), None)]
 #[case::own_endpoints(named("", "llama-0.rank0").replace("selector: {app: llama}", "a: b"), None)]
 #[case::any_port_of_a_pod(

@@ -15,7 +15,8 @@ pub(super) const CHECKS: &[Check] = &[
               pods stay Running until the time-out of the process group. Of a PyTorchJob, the roles are compared; of all training \
               jobs, a Service in the input that MASTER_ADDR or --master-addr names. The name of one pod, such as JOB-0.SERVICE of an \
               Indexed Job, resolves only if the subdomain of the pods is the Service. If all nodes of torchrun are pods of an Indexed Job, \
-              --master-addr must name one of them. A name in the subdomain of a JobSet must be that of one of its pods.",
+              --master-addr must name one of them. A name in the subdomain of a JobSet must be that of one of its pods. If the \
+              Service of such a name is not in the input, but one with a similar name that selects the pods is, it is a warning.",
         fix: "use the same values for all roles, list MASTER_PORT in the Service or set clusterIP: None, and set subdomain to its name",
         example: Example {
             given: "",

@@ -146,6 +146,25 @@ impl<'a> MasterAddress<'a> {
         Some(format!("{name} is {host}, but the pods have {own}, so that the name does not resolve"))
     }
 
+    /// Returns the problem of the name of a pod in a Service that the input lacks, if it has one with a similar name for the pod. The
+    /// cluster may have the other.
+    fn misspelled_service(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
+        let Self { name, host, .. } = self;
+        let (pod, service) = named_pod(host, workload)?;
+        let is_subdomain = pod.spec()?.get("subdomain").and_then(Value::as_str) == Some(service);
+        if !is_subdomain || workload.objects.service(service, workload.namespace).is_some() {
+            return None;
+        }
+        let selects = |manifest: &ServiceManifest| {
+            let mut labels = manifest.selector.iter();
+            !manifest.selector.is_empty() && labels.all(|(key, value)| pod.label(key) == Some(value.as_str()))
+        };
+        let near = workload.objects.similar_service(service, selects)?;
+        Some(format!(
+            "{name} is {host}, but the input has no Service {service}: did you mean {near}, which selects the pods?"
+        ))
+    }
+
     /// Returns the problem of a Service that selects no pod of the job.
     fn selection_problem(
         &self,
@@ -175,6 +194,9 @@ pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>
         let Some(address) = by_option.or_else(|| MasterAddress::of_environment(container)) else { continue };
         if let Some((field, problem)) = address.problem(workload) {
             findings.push(field, format!("{}: {problem}", display_name(container)));
+        } else if let Some(problem) = address.misspelled_service(workload) {
+            let message = format!("{}: {problem}", display_name(container));
+            findings.push_as(Severity::Warning, address.field.as_str(), message);
         }
     }
 }
