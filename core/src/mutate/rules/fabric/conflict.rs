@@ -52,12 +52,16 @@ fn check_devices(planner: &mut Planner<'_>) {
     };
     let Some((container, resource)) = requests(planner.pod).find(is_foreign) else { return };
     let profiles = planner.context.snapshot.config.fabric.profiles.all();
-    let is_known = class_devices(view, resource).is_some()
-        || profiles.values().any(|entry| entry.profile.requests_resource(resource));
+    let owners = profiles.into_iter().filter(|(_, entry)| entry.profile.requests_resource(resource));
+    let owners: Vec<&str> = owners.map(|(name, _)| name).collect();
     let path = resource_path(container, resource);
-    if is_known {
+    if class_devices(view, resource).is_some() || !owners.is_empty() {
         let problem = format!("{resource} in {} belongs to another fabric", container.name());
-        planner.add_conflict_at(path, problem, "remove it or select that fabric");
+        let fix = match owners.as_slice() {
+            [name] => format!("remove it or select {name}"),
+            _ => "remove it or select that fabric".to_owned(),
+        };
+        planner.add_conflict_at(path, problem, fix);
     } else {
         let problem = format!("{resource} in {} is in no profile", container.name());
         planner.add_conflict_at(path, problem, "copy the profile and name it in resources");
