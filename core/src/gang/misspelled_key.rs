@@ -1,5 +1,5 @@
-//! Labels and annotations of gang schedulers and of Kueue that are misspelled, or in the wrong map: Kubernetes accepts them, and no
-//! scheduler reads them. Their domains may have keys that are not listed, so that only a name that is similar to a listed one is a problem.
+//! Labels and annotations of gang schedulers, of Kueue and of operators that are misspelled, or in the wrong map: Kubernetes accepts
+//! them, and no scheduler reads them. Their domains may have keys that are not listed, so that only a name that is similar to a listed one is a problem.
 
 use super::key::{
     COSCHEDULING_GROUP, KOORDINATOR_MIN, KOORDINATOR_NAME, KOORDINATOR_TOTAL, KUEUE_TOPOLOGY, VOLCANO_GROUP,
@@ -9,7 +9,7 @@ use crate::config::GangMode;
 use crate::hint::is_typo;
 
 /// Names of keys by their domain, without those that users do not set and that are not similar to others.
-const NAMES: [(&str, &[&str]); 9] = [
+const NAMES: [(&str, &[&str]); 12] = [
     ("scheduling.k8s.io", &["group-name"]),
     // volcano-sh/apis, `pkg/apis/scheduling/v1beta1/labels.go` and `pkg/apis/batch/v1alpha1/labels.go`.
     ("scheduling.volcano.sh", &["group-name", "queue-name", "group-min-member"]),
@@ -71,6 +71,54 @@ const NAMES: [(&str, &[&str]); 9] = [
         ],
     ),
     ("kai.scheduler", &["queue", "batch-min-member", "node-pool", "preemptibility", "subgroup-name", "topology"]),
+    // kubernetes-sigs/jobset, `api/jobset/v1alpha2/jobset_types.go`.
+    ("alpha.jobset.sigs.k8s.io", &["exclusive-topology", "node-selector", "namespaced-job", "no-schedule"]),
+    // kubernetes-sigs/lws, `api/leaderworkerset/v1/leaderworkerset_types.go`.
+    (
+        "leaderworkerset.sigs.k8s.io",
+        &[
+            "exclusive-topology",
+            "subgroup-exclusive-topology",
+            "subgroup-policy-type",
+            "subgroup-size",
+            "subgroup-index",
+            "subgroup-key",
+            "group-index",
+            "group-key",
+            "group-restart-count",
+            "worker-index",
+            "leader-name",
+            "leader-requests-tpus",
+            "replicas",
+            "template-revision-hash",
+            "subdomainPolicy",
+            "experimental-recreate-group-after-start",
+        ],
+    ),
+    // ray-project/kuberay, `ray-operator/controllers/ray/utils/constant.go`.
+    (
+        "ray.io",
+        &[
+            "gang-scheduling-enabled",
+            "scheduler-name",
+            "priority-class-name",
+            "ft-enabled",
+            "external-storage-namespace",
+            "overwrite-container-cmd",
+            "initializing-timeout",
+            "disable-provisioned-head-restart",
+            "enable-serve-service",
+            "gcs-ft-deletion-timeout",
+            "cluster",
+            "group",
+            "identifier",
+            "is-ray-node",
+            "node-type",
+            "node-group",
+            "job-submission-mode",
+            "headless-worker-svc",
+        ],
+    ),
     // kubernetes-sigs/kueue, `pkg/controller/constants` and `apis/kueue`.
     (
         "kueue.x-k8s.io",
@@ -171,6 +219,8 @@ mod tests {
     #[case::kueue_priority("kueue.x-k8s.io/priority-clas", "kueue.x-k8s.io/priority-class")]
     #[case::volcano("scheduling.k8s.io/group-nmae", "scheduling.k8s.io/group-name")]
     #[case::volcano_queue("scheduling.volcano.sh/queuename", "scheduling.volcano.sh/queue-name")]
+    #[case::job_set("alpha.jobset.sigs.k8s.io/exclusive-topolgy", "alpha.jobset.sigs.k8s.io/exclusive-topology")]
+    #[case::ray("ray.io/gang-scheduling-enable", "ray.io/gang-scheduling-enabled")]
     #[case::yunikorn("yunikorn.apache.org/task-group", "yunikorn.apache.org/task-groups")]
     fn misspelled_keys_have_a_suggestion(#[case] key: &str, #[case] expected: &str) {
         assert_eq!(misspelled_key(key).as_deref(), Some(expected));
@@ -179,6 +229,7 @@ mod tests {
     #[rstest]
     #[case::new_key("kueue.x-k8s.io/podset-group-priority")]
     #[case::label_of_a_queue("kueue.x-k8s.io/queue-nme")]
+    #[case::set_by_kuberay("ray.io/originated-from-crd")]
     #[case::set_by_kueue("kueue.x-k8s.io/job-uid")]
     #[case::short_name("gang.scheduling.koordinator.sh/node")]
     #[case::another_domain("example.com/pod-gruop")]

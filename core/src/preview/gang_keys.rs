@@ -1,5 +1,5 @@
-//! Part of TR006: labels and annotations of gang schedulers and Kueue that are misspelled, or in the wrong map of a pod's metadata, and
-//! misspelled names of schedulers.
+//! Part of TR006: labels and annotations of gang schedulers, Kueue and operators that are misspelled, or in the wrong map of a pod's
+//! metadata, and misspelled names of schedulers.
 
 use serde_json::{Map, Value};
 
