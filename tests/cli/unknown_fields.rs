@@ -758,3 +758,22 @@ fn a_rejected_replica_type_has_one_message() {
     assert_exit(&run, 2, &[], "spec.mpiReplicaSpecs.Workers is an unknown replica type: expected Launcher or Worker");
     assert!(!run.stderr.contains("FP049"), "{run:#?}");
 }
+
+/// A field that an error names is no finding, too.
+#[rstest]
+#[case::misspelled(
+    operator("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs: {launcher: {TEMPLATE}}"),
+    "did you mean Launcher?"
+)]
+#[case::of_another_type(job("").replace("{name: a}", "[a]"), "Job: metadata is [\"a\"]: expected an object")]
+#[case::of_a_job_in_a_cron_job(
+    "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {schedule: '* * * * *', template: {spec: {}}}\n".to_owned(),
+    "move it to spec.jobTemplate.spec.template"
+)]
+fn a_field_of_an_error_is_reported_once(#[case] input: String, #[case] error: &str) {
+    for command in ["lint", "preview"] {
+        let run = trainmesh(&[command, "-f", "-"], &input);
+        assert_exit(&run, 2, &[], error);
+        assert!(!run.stderr.contains("FP049"), "{run:#?}");
+    }
+}
