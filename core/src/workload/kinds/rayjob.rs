@@ -127,7 +127,8 @@ fn add_submitter_sidecar(
     job: &Owner<'_>,
     cluster: &Cluster<'_>,
 ) -> Result<(), RenderError> {
-    let Ok(mut submitter) = default_submitter(cluster) else { return Ok(()) };
+    let submitter = default_submitter(cluster).ok().filter(|submitter| submitter.contains_key("image"));
+    let Some(mut submitter) = submitter else { return Ok(()) };
     let Some(head) = roles.first_mut() else { return Ok(()) };
     let Some(pod) = head.pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
     add_submission_env(&mut submitter, spec, job, cluster)?;
@@ -145,8 +146,8 @@ fn default_submitter(cluster: &Cluster<'_>) -> Result<Map<String, Value>, Render
     let resources = json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}});
     let mut submitter = Map::new();
     submitter.insert("name".to_owned(), "ray-job-submitter".into());
-    if let Some(image) = head_containers(cluster)?.first().and_then(|ray| ray.get("image").value().cloned()) {
-        submitter.insert("image".to_owned(), image);
+    if let Some(ray) = head_containers(cluster)?.first() {
+        submitter.insert("image".to_owned(), ray.get("image").value().cloned().unwrap_or_default());
     }
     submitter.insert("resources".to_owned(), resources);
     Ok(submitter)
