@@ -1,5 +1,6 @@
 //! Labels and annotations of gang schedulers, of Kueue and of operators that are misspelled, or in the wrong map: Kubernetes accepts
-//! them, and no scheduler reads them. Their domains may have keys that are not listed, so that only a name that is similar to a listed one is a problem.
+//! them, and no scheduler reads them. Their domains may have keys that are not listed, so that only a name that is similar to a
+//! listed one is a problem.
 
 use super::key::{
     COSCHEDULING_GROUP, KOORDINATOR_MIN, KOORDINATOR_NAME, KOORDINATOR_TOTAL, KUEUE_TOPOLOGY, VOLCANO_GROUP,
