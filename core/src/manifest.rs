@@ -94,6 +94,8 @@ pub struct Document {
     pub line: u64,
     /// Namespace of the admission review that contains the object, if the object has no namespace.
     pub namespace: Option<String>,
+    /// True if it is the object of an admission review.
+    pub is_reviewed: bool,
     /// Object as JSON.
     pub value: Value,
     /// Text of the document, in which fields are located.
@@ -114,6 +116,7 @@ impl Document {
             item: None,
             line: 1,
             namespace: None,
+            is_reviewed: false,
             value,
             text: DocumentText::default(),
             overlay: None,

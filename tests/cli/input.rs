@@ -277,6 +277,17 @@ fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr
     assert_exit(&run(&[("a.yaml", text)], "preview -f . -R"), 2, &[], stderr);
 }
 
+/// Keys of other programs resemble those of Kubernetes, but not their values.
+#[rstest]
+#[case::version_of_an_application("appVersion: '1.0'\nbind: 0.0.0.0:8080\n")]
+#[case::version_of_another_api("api_version: 3\nkinds: [a]\n")]
+#[case::number("APIVersion: 2\nfind: x\n")]
+#[case::kind_in_lowercase("apiversion: v1\nkinds: pod\n")]
+fn files_with_similar_keys_are_skipped(#[case] text: &str) {
+    let stderr = "note: skipped 1 file that is not a manifest: 1 without apiVersion and kind";
+    assert_exit(&run(&[("a.yaml", text)], "preview -f . -R"), 0, &[], stderr);
+}
+
 /// Without a document, there is nothing to check.
 #[rstest]
 #[case::one(&[("jobs/a.yaml", "# a\n")], "error: jobs/a.yaml: empty: no Kubernetes object found\n")]

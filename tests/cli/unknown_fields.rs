@@ -527,8 +527,13 @@ fn train_job(changes: &str) -> String {
     "spec.submissionMode: unknown value K8SJobMode: did you mean K8sJobMode?"
 )]
 #[case::pod_without_a_name(
-    "lint -f -", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, image: i}]}\n", 1, &[],
-    "stdin: document 1, line 1: FP049 E: Pod in default: metadata.name: the apiserver rejects a pod without a name\n"
+    "lint -f -", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, image: i}]}\n", 0, &[],
+    "stdin: document 1, line 1: FP049: Pod in default: metadata.name is missing: kubectl create requires it\n"
+)]
+#[case::reviewed_pod_without_a_name(
+    "lint -f - --fail-on W",
+    "apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest: {object: {apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: i}]}}}\n",
+    0, &["W: 0"], ""
 )]
 #[case::pod_with_a_generated_name(
     "lint -f - --fail-on W", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\nspec: {containers: [{name: a, image: i}]}\n", 0, &["W: 0"], ""
@@ -599,6 +604,10 @@ fn train_job(changes: &str) -> String {
 #[case::name_of_a_variable_as_a_key(
     "lint -f -", &job("").replace("image: i}", "image: i, env: [{NCCL_DEBUG: INFO}]}"), 1,
     &["FP049 E EnvVar has no field NCCL_DEBUG: set name: NCCL_DEBUG, and its value in value"], ""
+)]
+#[case::field_of_a_variable_with_a_name(
+    "lint -f -", &job("").replace("image: i}", "image: i, env: [{name: A, NCCL_DEBUG: INFO}]}"), 0,
+    &["FP049 W EnvVar has no field NCCL_DEBUG\n"], ""
 )]
 #[case::level_of_replicas(
     "lint -f - --fail-on W", &operator("PyTorchJob", "kubeflow.org/v1", "schedulerName: volcano, pytorchReplicaSpecs: {Worker: {TEMPLATE}}"), 1, &[],

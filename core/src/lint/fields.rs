@@ -56,9 +56,11 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
         if is_copied(pod.raw(), &field) {
             continue;
         }
-        let is_accepted = problem.is_field() && !(names_variable(&problem) && lacks_name(pod, &field));
+        let variable = variable_message(pod, &field, &problem);
+        let is_accepted = problem.is_field() && variable.is_none();
         let severity = if is_accepted { Severity::Warning } else { Severity::Error };
-        findings.push_as(severity, field, policy_message(pod, &problem).unwrap_or_else(|| message(&problem)));
+        let message = variable.or_else(|| policy_message(pod, &problem)).unwrap_or_else(|| message(&problem));
+        findings.push_as(severity, field, message);
     }
     resources::check(pod, findings);
     // Another type of `spec`, or of the list, is an invalid value.
@@ -73,10 +75,12 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
     }
 }
 
-/// Returns true if the unknown field is the name of a variable, as in `env: [{NCCL_DEBUG: INFO}]`.
-fn names_variable(problem: &Problem<'_>) -> bool {
-    let Problem::Field { owner, name, known } = problem else { return false };
-    *owner == VARIABLE && is_variable(name) && nearest(name, known).is_none()
+/// Returns the message about an unknown field, at `pointer`, that is the name of a variable without one, as in
+/// `env: [{NCCL_DEBUG: INFO}]`: the apiserver rejects it.
+fn variable_message(pod: Pod<'_>, pointer: &str, problem: &Problem<'_>) -> Option<String> {
+    let Problem::Field { owner: VARIABLE, name, known } = problem else { return None };
+    let names_variable = is_variable(name) && nearest(name, known).is_none() && lacks_name(pod, pointer);
+    names_variable.then(|| format!("{VARIABLE} has no field {name}: set name: {name}, and its value in value"))
 }
 
 /// Returns true if `name` has the form of a variable's name, and not of a field's.
@@ -84,7 +88,7 @@ fn is_variable(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// Returns true if the object with the field at `pointer` has no name, without which the apiserver rejects a variable.
+/// Returns true if the object with the field at `pointer` has no name.
 fn lacks_name(pod: Pod<'_>, pointer: &str) -> bool {
     let object = pointer.rsplit_once('/').and_then(|(object, _)| pod.raw().pointer(object));
     object.is_some_and(|object| object.get("name").is_none())
@@ -121,9 +125,6 @@ pub(crate) fn message(problem: &Problem<'_>) -> String {
             let fix = match (unseparated, nearest(name, known)) {
                 (Some((field, _)), _) => format!(": write a blank after {field}:"),
                 (None, Some(near)) => format!(": did you mean {near}?"),
-                (None, None) if *owner == VARIABLE && is_variable(name) => {
-                    format!(": set name: {name}, and its value in value")
-                }
                 (None, None) if *owner == CONTAINER && matches!(*name, "limits" | "requests") => {
                     format!(": did you mean resources.{name}?")
                 }

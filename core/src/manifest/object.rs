@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::hint::nearest;
+use crate::hint::{is_typo, nearest};
 use crate::yaml::type_name;
 
 /// Fields with the type of an object.
@@ -13,6 +13,8 @@ const TYPE_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 pub(super) struct Object {
     pub(super) item: Option<usize>,
     pub(super) namespace: Option<String>,
+    /// True if it is the object of an admission review.
+    pub(super) is_reviewed: bool,
     pub(super) value: Value,
     /// Indexes of the entries and items of the document that contain the object.
     pub(super) path: Vec<usize>,
@@ -117,7 +119,8 @@ fn collect(
             path: path.clone(),
         }));
     } else {
-        found.push(Ok(Object { item, namespace: None, value: Value::Object(object), path: path.clone() }));
+        let (value, path) = (Value::Object(object), path.clone());
+        found.push(Ok(Object { item, namespace: None, is_reviewed: false, value, path }));
     }
 }
 
@@ -148,7 +151,7 @@ fn reviewed_object(mut review: Map<String, Value>, path: &[usize], item: Option<
     let namespace =
         if object_namespace.is_none() { non_empty_string(&request, "namespace").map(str::to_owned) } else { None };
     let path = path.iter().copied().chain(request_index).chain(object_index).collect();
-    Ok(Object { item, namespace, value: Value::Object(object), path })
+    Ok(Object { item, namespace, is_reviewed: true, value: Value::Object(object), path })
 }
 
 /// Returns the index of an entry.
@@ -178,10 +181,22 @@ fn validate_type(object: &Map<String, Value>) -> Result<(), (String, Option<usiz
     Err((format!("not a Kubernetes object: it has no {missing}{hint}"), index))
 }
 
-/// Returns true if `object` has a misspelled `apiVersion` and a misspelled `kind`, which files of other programs do not have.
+/// Returns true if `object` has a misspelled `apiVersion` and a misspelled `kind`, each with a value of that field, which files of other
+/// programs do not have.
 fn misspells_type(object: &Map<String, Value>) -> bool {
-    let is_misspelled = |field: &str| object.keys().any(|key| key != field && nearest(key, &[field]).is_some());
-    TYPE_FIELDS.into_iter().all(is_misspelled)
+    let value_of = |field: &str| object.iter().find(|(key, _)| is_typo(key, field))?.1.as_str();
+    value_of("apiVersion").is_some_and(is_api_version) && value_of("kind").is_some_and(is_kind)
+}
+
+/// Returns true if `text` has the form of an API version: `v1` or `batch/v1`.
+fn is_api_version(text: &str) -> bool {
+    let version = text.rsplit_once('/').map_or(text, |(_, version)| version);
+    version.strip_prefix('v').is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// Returns true if `text` has the form of a kind: `CronJob`.
+fn is_kind(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_uppercase()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Returns a string field that is not empty.

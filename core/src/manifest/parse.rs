@@ -91,12 +91,13 @@ pub(super) fn parse_objects(
             let line = text.of_object(path).object_line().unwrap_or(line);
             error(line, message, is_skipped.then(|| without_object(source)))
         })?;
-        let Object { item, namespace, value, path } = object;
+        let Object { item, namespace, is_reviewed, value, path } = object;
         if let Some(skipped) = kustomization(source, &value) {
             return Err(error(line, "a kustomization".to_owned(), Some(skipped)));
         }
         let (source, text, warnings) = (source.clone(), text.of_object(path), mem::take(&mut warnings));
-        Ok(Document { source, document, item, line, namespace, value, text, overlay: None, warnings })
+        let overlay = None;
+        Ok(Document { source, document, item, line, namespace, is_reviewed, value, text, overlay, warnings })
     });
     objects.collect()
 }

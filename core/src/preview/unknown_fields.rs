@@ -49,7 +49,9 @@ pub(super) fn warnings(
     let mut warnings = Vec::new();
     for (path, object) in components::objects(&document.value) {
         let dot = if path.is_empty() { "" } else { "." };
-        let found = problems(object, stock).into_iter().map(|(field, message, severity)| {
+        let mut problems = problems(object, stock);
+        problems.extend(nameless_pod(object).filter(|_| !document.is_reviewed));
+        let found = problems.into_iter().map(|(field, message, severity)| {
             let position = document.path_position(&format!("{path}{dot}{}", field.trim_start_matches('.')));
             let message = format!("{subject}: {path}{dot}{message}");
             DocumentWarning::at(document, position, UNKNOWN_FIELDS.code(), message).with_severity(severity)
@@ -81,11 +83,14 @@ fn problems(object: &Value, stock: StockRuntimes) -> Vec<PathProblem> {
         messages.extend(with_severity(metadata_values::messages(object, search.is_some()), Severity::Error));
     }
     messages.extend(with_severity(job_policies::messages(api_version, kind, object), Severity::Error));
-    if (api_version, kind) == ("v1", "Pod") && !has_name(object) {
-        let message = "metadata.name: the apiserver rejects a pod without a name".to_owned();
-        messages.push(("metadata".to_owned(), message, Severity::Error));
-    }
     messages
+}
+
+/// Returns the problem of a Pod without a name, which may be the template of another program.
+fn nameless_pod(object: &Value) -> Option<PathProblem> {
+    let is_pod = ["apiVersion", "kind"].map(|key| json::text(object, key)) == [Some("v1"), Some("Pod")];
+    let message = "metadata.name is missing: kubectl create requires it".to_owned();
+    (is_pod && !has_name(object)).then(|| ("metadata".to_owned(), message, Severity::Warning))
 }
 
 /// Returns true if `object` has a name, or the start of a name. Those of other types are errors of their own.

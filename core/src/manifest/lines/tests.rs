@@ -27,6 +27,7 @@ fn document(text: &str, line: u64, item: Option<usize>) -> Document {
         item,
         line,
         namespace: None,
+        is_reviewed: false,
         value,
         text,
         overlay: None,
