@@ -148,7 +148,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(note) = placeholder_note(&lint_report.errors) {
         print_note(stderr, format_args!("{note}"));
     }
-    lint_report.warnings.iter().for_each(|warning| print_warning(stderr, format_args!("{warning}")));
+    for warning in &lint_report.warnings {
+        if warning.severity == Severity::Info {
+            print_note(stderr, format_args!("{warning}"));
+        } else {
+            print_warning(stderr, format_args!("{warning}"));
+        }
+    }
     lint_report.notes.print(stderr);
     match arguments.output {
         Format::Text => {

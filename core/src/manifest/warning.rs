@@ -18,7 +18,7 @@ pub struct DocumentWarning {
     pub line: Option<u64>,
     /// Code of the lint check; `None` for a warning about the text.
     pub check: Option<&'static str>,
-    /// Severity: an error only for a lint check.
+    /// Severity: a warning, except for a lint check.
     pub severity: Severity,
     /// True if pods of the document are not shown.
     pub hides_pods: bool,
@@ -94,7 +94,11 @@ impl fmt::Display for DocumentWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_position(formatter, &self.source, self.document, self.line)?;
         if let Some(check) = self.check {
-            let letter = if self.severity == Severity::Error { " E" } else { "" };
+            let letter = match self.severity {
+                Severity::Error => " E",
+                Severity::Warning => "",
+                Severity::Info | Severity::Ok => " I",
+            };
             write!(formatter, "{check}{letter}: ")?;
         }
         formatter.write_str(&self.message)

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::walk::{Next, is_pod_template, joined, visit_objects};
 use super::{MAX_WARNINGS, PodReport};
 use crate::config::{CheckId, Fabric};
+use crate::finding::Severity;
 use crate::gang::key;
 use crate::keys;
 use crate::lint::{MISPLACED_KEYS, OWN_KEYS};
@@ -72,15 +73,16 @@ pub(super) fn warnings(
     let mut without_effect: Vec<Entry<'_>> =
         found.into_iter().filter(|entry| !entry.has_effect(&templates, reports)).collect();
     // The others must not hide those of trainmesh, which `preview --fail-on unknown` counts.
-    without_effect.sort_by_key(|entry| entry.check() != OWN_KEYS);
+    without_effect.sort_by_key(|entry| (entry.check() != OWN_KEYS, entry.severity()));
     // Another warning counts the others.
     let omitted = without_effect.split_off(MAX_WARNINGS.min(without_effect.len()));
     let more = omitted.first().map(|first| {
         let message = format!("{name}: {} more labels and annotations have no effect here", omitted.len());
-        DocumentWarning::at(document, first.position(document), first.check().code(), message)
+        let warning = DocumentWarning::at(document, first.position(document), first.check().code(), message);
+        warning.with_severity(first.severity())
     });
     let warning = |entry: Entry<'_>| {
-        let (check, path, key) = (entry.check(), joined(&entry.path), entry.key);
+        let (check, severity, path, key) = (entry.check(), entry.severity(), joined(&entry.path), entry.key);
         let message = match (misspelled_key(entry.location(), key), entry.problem_in_pods(fabric)) {
             (Some(near), _) => {
                 let place = entry.place(pod_map(near).unwrap_or(entry.map), &templates);
@@ -104,7 +106,7 @@ pub(super) fn warnings(
             }
         };
         let message = format!("{name}: {message}");
-        DocumentWarning::at(document, entry.position(document), check.code(), message)
+        DocumentWarning::at(document, entry.position(document), check.code(), message).with_severity(severity)
     };
     without_effect.into_iter().map(warning).chain(more).collect()
 }
@@ -199,6 +201,11 @@ impl<'a> Entry<'a> {
 
     fn check(&self) -> CheckId {
         check_of(self.key)
+    }
+
+    /// Returns the severity: common labels of a kustomization add the revision of Istio to all objects.
+    fn severity(&self) -> Severity {
+        if self.key == keys::ISTIO_REVISION { Severity::Info } else { Severity::Warning }
     }
 
     /// Returns where in pods the entry has an effect, or would have one.

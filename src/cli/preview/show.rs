@@ -20,6 +20,7 @@ use super::cluster_state::read_groups;
 use super::compute::{Computation, Content, Workload};
 use super::fail_on::Causes;
 use crate::manifest::Inputs;
+use trainmesh_core::finding::Severity;
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{FieldDifference, PodReport, Preview, Summary, find_differences};
 use trainmesh_core::printable::Printable;
@@ -188,8 +189,11 @@ impl Shown {
         }
     }
 
-    /// Prints and counts a warning about a document.
+    /// Prints and counts a warning about a document. One that is information is only printed.
     fn add_warning(&mut self, arguments: &Arguments, warning: DocumentWarning, stderr: &mut impl Write) {
+        if warning.severity == Severity::Info {
+            return print_note(stderr, format_args!("{warning}"));
+        }
         print_warning(stderr, format_args!("{warning}"));
         let counts = Summary { manifest_warnings: 1, ..Summary::default() };
         if warning.line.is_some() {

@@ -168,7 +168,8 @@ spec:
         severity: Severity::Warning,
         title: "a setting on the wrong level of the manifest, or a misspelled key of a gang scheduler",
         why: "Labels and annotations of Istio, of gang schedulers and of Kueue's topologies belong to pods: on the job they have \
-              no effect, unless its operator copies them. The operators of Kubeflow replace the restart policy of a pod template \
+              no effect, unless its operator copies them. istio.io/rev is information, because common labels add it to all \
+              objects. The operators of Kubeflow replace the restart policy of a pod template \
               by that of the replica spec. A label, annotation or scheduler whose name is similar to one of a gang scheduler or of \
               Kueue has no effect either: the pods start one by one, or stay Pending.",
         fix: "correct the name, or move the setting to the level where it is read: the metadata of the pod template, or the replica spec",
