@@ -168,9 +168,11 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
         if let Some(marker) = decision.applied_marker(rule.id) {
             markers.push((rule.id, marker));
         }
-        let RuleDecision { verdict, reason, detail, field, warnings, finding, notes, .. } =
-            decision.with_responsible_field(rule.id, &context);
-        draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes));
+        let decision = decision.with_responsible_field(rule.id, &context);
+        let RuleDecision { verdict, reason, detail, field, warnings, finding, notes, is_rejected_by_istio, marker: _ } =
+            decision;
+        let outcome = RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes);
+        draft.rules.push(RuleOutcome { is_rejected_by_istio, ..outcome });
         draft.findings.extend(finding);
         draft.warnings.extend(warnings.into_iter().map(|warning| (rule.id, warning)));
     }
@@ -193,6 +195,7 @@ pub fn excluded(pod: Pod<'_>, exclusion: Exclusion, labels: &BTreeMap<String, St
         profiles: Some(&fabric.profiles),
         rules: &rules,
         injection: Injection::Expected,
+        labels_assumed: false,
     };
     let findings = lint::keys_without_effect(pod, labels, scope, &fabric.lint);
     Outcome { rules, warnings: Vec::new(), findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }

@@ -33,8 +33,6 @@ const FIX_VALUE: &str = "correct the value of the label or annotation, or remove
 /// How to fix the name of a fabric profile that does not exist, for example because it is an example.
 const FIX_PROFILE: &str = "correct the value of the label or annotation, or remove it, or add the profile to the configuration, which \
                            --config passes to lint; docs/fabric.md shows how";
-/// Part of the message about a proxy configuration with which Istio certainly rejects the pod.
-const ISTIO_REJECTS: &str = ": Istio rejects the pod";
 /// Group and kind of the workloads whose operator deletes the pods of the ranks when their launcher has completed.
 const MPI: (&str, &str) = ("kubeflow.org", "MPIJob");
 /// Containers of GPUDirect-TCPX and -TCPXO, by name or by a part of the image, which serve the main container until they are terminated
@@ -94,14 +92,14 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
     }
 }
 
-/// Returns true if Istio rejects the pod because of the annotation that `rule` reports.
+/// Returns true if Istio certainly rejects the pod because of the annotation that `rule` reports.
 fn is_rejected_by_istio(rule: &RuleOutcome, input: &LintInput<'_>) -> bool {
     let annotations =
         || input.original.metadata().and_then(|metadata| json::field(metadata, "annotations")?.as_object());
     let is_invalid = |(key, value): (&String, &Value)| value.as_str().is_some_and(|value| is_rejected(key, value));
     match rule.reason {
-        _ if input.injection != Injection::Expected => false,
-        Reason::ProxyConfigRefused => rule.message.contains(ISTIO_REJECTS),
+        _ if input.injection != Injection::Expected || input.labels_assumed => false,
+        Reason::ProxyConfigRefused => rule.is_rejected_by_istio,
         Reason::CaptureAnnotationInvalid => annotations().into_iter().flatten().any(is_invalid),
         _ => false,
     }

@@ -62,6 +62,8 @@ pub(crate) struct KeyScope<'a> {
     pub(crate) rules: &'a [RuleOutcome],
     /// Sidecar injection that Istio performs for the pod.
     pub(crate) injection: Injection,
+    /// True if the labels of the namespace, on which the injection depends, are not known but assumed.
+    pub(crate) labels_assumed: bool,
 }
 
 /// Problem of a label or annotation.
@@ -86,6 +88,7 @@ pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingS
         profiles: input.profiles,
         rules: input.rules,
         injection: input.injection,
+        labels_assumed: input.labels_assumed,
     };
     check(input.original, input.labels, scope, findings);
     unused_labels::check(input, findings);
@@ -295,7 +298,7 @@ impl KeyScope<'_> {
                 (of_fabric.or_else(other), fix_of(key))
             }
         };
-        let is_rejected = location == Location::PodAnnotation && is_rejected(key, value);
+        let is_rejected = location == Location::PodAnnotation && !self.labels_assumed && is_rejected(key, value);
         let severity = if is_rejected { Severity::Error } else { Severity::Warning };
         problem.map(|problem| Problem { severity, message: format!("{} {problem}", location.name()), fix })
     }

@@ -68,6 +68,7 @@ pub(super) fn lint_keys(pod: Pod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot
         profiles: Some(&config.fabric.profiles),
         rules,
         injection,
+        labels_assumed: snapshot.labels_assumed,
     };
     lint::keys_without_effect(pod, labels, scope, &config.fabric.lint)
 }

@@ -64,6 +64,8 @@ pub(super) struct RuleDecision {
     pub(super) finding: Option<Finding>,
     /// Notes about the parts of a profile, or about each of several conflicts.
     pub(super) notes: Vec<Note>,
+    /// True if Istio rejects the pod because of what the rule refuses.
+    pub(super) is_rejected_by_istio: bool,
     /// Entry in the annotation `trainmesh.dev/applied`, if it differs from the rule's name.
     pub(super) marker: Option<String>,
 }
@@ -90,6 +92,7 @@ impl RuleDecision {
             warnings: Vec::new(),
             finding: None,
             notes: Vec::new(),
+            is_rejected_by_istio: false,
             marker: None,
         }
     }

@@ -21,6 +21,9 @@ pub struct RuleOutcome {
     /// includes them.
     #[serde(skip)]
     pub notes: Vec<Note>,
+    /// True if Istio rejects the pod because of what the rule refuses.
+    #[serde(skip)]
+    pub is_rejected_by_istio: bool,
 }
 
 /// Start of the message of a rule that would change the pod, but for audit mode.
@@ -61,7 +64,7 @@ impl RuleOutcome {
             None => reason.text().to_owned(),
             Some(detail) => format!("{}: {detail}", reason.text()),
         };
-        Self { rule, outcome, reason, message, field, notes: Vec::new() }
+        Self { rule, outcome, reason, message, field, notes: Vec::new(), is_rejected_by_istio: false }
     }
 
     /// Adds notes about the parts of a profile.

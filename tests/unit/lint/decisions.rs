@@ -125,6 +125,10 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
     annotated("traffic.sidecar.istio.io/excludeOutboundPorts: 'x'").labelled("istio-injection", "enabled"),
     "FP045", Severity::Error, "follow the message, or remove the label or annotation of Istio"
 )]
+#[case::value_that_istio_rejects_if_it_injects_the_pod(
+    annotated("traffic.sidecar.istio.io/excludeOutboundPorts: 'x'").labelled("istio-injection", "enabled").assumed(),
+    "FP045", Severity::Warning, "follow the message, or remove the label or annotation of Istio"
+)]
 #[case::value_without_effect(
     labeled("istio.io/dataplane-mode: None"),
     "FP045",
@@ -140,8 +144,14 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
 #[case::hold_that_istio_rejects(
     labeled("app: a").labelled("istio-injection", "enabled").refused(
         RuleId::MeshHold, Reason::ProxyConfigRefused, &format!("it {}", Refusal::Quoted.message())
-    ),
+    ).rejected_by_istio(),
     "FP046", Severity::Error, "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons"
+)]
+#[case::hold_that_istio_rejects_if_it_injects_the_pod(
+    labeled("app: a").labelled("istio-injection", "enabled").assumed().refused(
+        RuleId::MeshHold, Reason::ProxyConfigRefused, &format!("it {}", Refusal::Quoted.message())
+    ).rejected_by_istio(),
+    "FP046", Severity::Warning, "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons"
 )]
 #[case::configuration_that_is_only_ambiguous(
     labeled("app: a").labelled("istio-injection", "enabled").refused(

@@ -83,6 +83,12 @@ impl Scenario {
         self
     }
 
+    /// Marks the pod as rejected by Istio because of what the last rule refuses.
+    pub fn rejected_by_istio(mut self) -> Self {
+        self.rules.last_mut().unwrap().is_rejected_by_istio = true;
+        self
+    }
+
     /// Marks the labels of the namespace as assumed.
     pub fn assumed(self) -> Self {
         Self { labels_assumed: true, ..self }
@@ -167,7 +173,15 @@ impl Scenario {
     /// Adds the decision of a rule.
     pub fn decided(mut self, rule: RuleId, outcome: Verdict, reason: Reason, message: &str) -> Self {
         let message = message.to_owned();
-        self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, notes: Vec::new() });
+        self.rules.push(RuleOutcome {
+            rule,
+            outcome,
+            reason,
+            message,
+            field: None,
+            notes: Vec::new(),
+            is_rejected_by_istio: false,
+        });
         self
     }
 
@@ -175,7 +189,15 @@ impl Scenario {
     pub fn decided_with(mut self, rule: RuleId, reason: Reason, note: &str) -> Self {
         let notes = vec![note.to_owned().into()];
         let (outcome, message) = (Verdict::Applied, reason.text().to_owned());
-        self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, notes });
+        self.rules.push(RuleOutcome {
+            rule,
+            outcome,
+            reason,
+            message,
+            field: None,
+            notes,
+            is_rejected_by_istio: false,
+        });
         self
     }
 

@@ -36,9 +36,9 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "an interface that the pod does not have",
         why: "NCCL fails with `no socket interface found`. Even over RDMA, the ranks connect to each other through \
-              this interface first. A pod has eth0 and the interfaces that its annotations attach. With GKE's networks, those in NCCL_FASTRAK_IFNAME and \
-              NCCL_GPUDIRECTTCPX_SOCKET_IFNAME must exist, too. What a launcher \
-              without GPUs passes by mpirun -x is not checked, because its ranks run in other pods.",
+              this interface first. A pod has eth0 and the interfaces that its annotations attach. With GKE's \
+              networks, those in NCCL_FASTRAK_IFNAME and NCCL_GPUDIRECTTCPX_SOCKET_IFNAME must exist, too. What a \
+              launcher without GPUs passes by mpirun -x is not checked, because its ranks run in other pods.",
         fix: "use eth0, or attach a network with this interface",
         example: Example {
             given: "",

@@ -17,8 +17,8 @@ pub(super) const CHECKS: &[Check] = &[
               true and false; older versions inject with y, yes and on, and do not inject with other values. Every value of \
               sidecar.istio.io/nativeSidecar but false requests a native sidecar, also False. In the ambient mesh, ztunnel \
               redirects the traffic of pods, whatever their traffic mode. A gang mode and a fabric profile have no effect on \
-              pods of a kind, or with devices, that they are not for. An annotation about capture with which Istio's injector rejects \
-              the pod is an error.",
+              pods of a kind, or with devices, that they are not for. An annotation about capture with which Istio's \
+              injector rejects the pod is an error, if the labels of the namespace are known.",
         fix: "correct or remove it; users set the labels inject, fabric, gang and mesh-traffic, and on pods the annotations \
           payload-containers, helper-containers, settle, mesh-ports, checkpoint-write-time and node-mtbf, all under \
           trainmesh.dev/",
@@ -39,8 +39,9 @@ pub(super) const CHECKS: &[Check] = &[
         title: "a rule of trainmesh that is refused",
         why: "A setting of the pod or a guard prevents a change that the namespace or the pod requests. The pod starts \
           without the change: for example over TCP instead of RDMA, or before its proxy is ready. A profile with \
-          onConflict: tcp that falls back is reported, too. An annotation with which Istio rejects the pod is an error. If the profile of a job in a queue of Kueue lacks only the instance type, \
-          which a ResourceFlavor may supply, the finding is information.",
+          onConflict: tcp that falls back is reported, too. An annotation with which Istio rejects the pod is an \
+          error, if the labels of the namespace are known. If the profile of a job in a queue of Kueue lacks only the \
+          instance type, which a ResourceFlavor may supply, the finding is information.",
         fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
         example: Example {
             given: "no profile is named `eks-efaa`",

@@ -49,6 +49,12 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Returns true if Istio certainly rejects a pod with the text.
+    #[must_use]
+    pub fn is_rejected_by_istio(self) -> bool {
+        matches!(self, Self::Quoted | Self::NotABoolean | Self::NotFinite)
+    }
+
     /// Returns the problem and its fix.
     #[must_use]
     pub fn message(self) -> &'static str {

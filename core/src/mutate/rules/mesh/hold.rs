@@ -50,12 +50,12 @@ fn decide_by_annotation(context: &RuleContext<'_>, proxy: Option<Proxy<'_>>, pla
         Hold::False => RuleDecision::skipped(Reason::HoldDeclined).with_field(pointer).with_warning(
             "mesh.hold: holdApplicationUntilProxyStarts is false: the application may start before its network is ready",
         ),
-        Hold::Refused(refusal) => RuleDecision::refused(
-            Reason::ProxyConfigRefused,
-            format!("it {refusal}"),
-            format!("mesh.hold not applied: proxy.istio.io/config {refusal}"),
-        )
-        .with_field(pointer),
+        Hold::Refused(refusal) => {
+            let warning = format!("mesh.hold not applied: proxy.istio.io/config {refusal}");
+            let decision = RuleDecision::refused(Reason::ProxyConfigRefused, format!("it {refusal}"), warning);
+            let is_rejected_by_istio = refusal.is_rejected_by_istio();
+            RuleDecision { is_rejected_by_istio, ..decision.with_field(pointer) }
+        }
         Hold::Missing { .. } if context.pod.requests_native_sidecar() => {
             RuleDecision::skipped(Reason::NativeSidecar).with_field(annotation_pointer(keys::NATIVE_SIDECAR))
         }
