@@ -121,6 +121,8 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             report_misspelled_machines(&configuration);
             report_unlisted_machines(&configuration);
             report_absent_interfaces(&configuration);
+            report_accelerators(&configuration);
+            report_proxy_entry(&configuration);
             report_undelivered_settings(&configuration);
             report_suggested_settings(&configuration);
             Ok(Status::Success)
@@ -306,15 +308,43 @@ fn report_unlisted_machines(configuration: &Configuration) {
 
 /// Prints a warning for each custom profile whose settings name interfaces that it does not attach.
 fn report_absent_interfaces(configuration: &Configuration) {
-    let profiles = &configuration.fabric.profiles;
     let mut stderr = super::stderr(ColorChoice::Auto);
-    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
-        for (variable, interface) in entry.profile.absent_interfaces() {
+    for (name, profile) in custom_profiles(configuration) {
+        for (variable, interface) in profile.absent_interfaces() {
             print_warning(
                 &mut stderr,
                 format_args!("profile {name}: {variable} names {interface}, which is not in `networks.gke.interfaces`"),
             );
         }
+    }
+}
+
+/// Prints a warning for each accelerator in the resources of a custom profile.
+fn report_accelerators(configuration: &Configuration) {
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, profile) in custom_profiles(configuration) {
+        for accelerator in profile.listed_accelerators() {
+            print_warning(
+                &mut stderr,
+                format_args!(
+                    "profile {name}: `resources` contains {accelerator}, an accelerator of `match.gpuResources`, of which pods                      request their own number: list adapters and huge pages only"
+                ),
+            );
+        }
+    }
+}
+
+/// Prints a warning if the proxy is one of the sidecars to terminate.
+fn report_proxy_entry(configuration: &Configuration) {
+    let termination = &configuration.termination;
+    if termination.lists_proxy() {
+        print_warning(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "termination.helpers has an entry for {}, which is the proxy and needs none: remove the entry",
+                termination.proxy_container
+            ),
+        );
     }
 }
 

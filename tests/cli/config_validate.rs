@@ -102,6 +102,13 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
     &["config: {fabric: {profiles: [{name: mine, transport: tcpxo, env: [{name: NCCL_FASTRAK_IFNAME, value: 'eth1,eth9'}], networks: {gke: {interfaces: [{interfaceName: eth1, network: a}]}}}]}}\n"], 0,
     "is valid", "warning: profile mine: NCCL_FASTRAK_IFNAME names eth9, which is not in `networks.gke.interfaces`"
 )]
+#[case::accelerator_as_adapter(
+    &["config: {fabric: {profiles: [{name: mine, transport: ib, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: nvidia.com/gpu, count: 1}]}]}}\n"], 0,
+    "is valid", "warning: profile mine: `resources` contains nvidia.com/gpu, an accelerator of `match.gpuResources`"
+)]
+#[case::proxy_as_sidecar(
+    &["config: {termination: {helpers: [{name: istio-proxy, exec: [a]}]}}\n"], 0, "is valid", "warning: termination.helpers has an entry for istio-proxy"
+)]
 #[case::misspelled_machine(
     &["config: {fabric: {profiles: [{name: mine, transport: efa, match: {machines: [p5.48xlrge]}}]}}\n"], 0, "is valid",
     "warning: profile mine: no instance type is called p5.48xlrge: did you mean p5.48xlarge?"

@@ -43,7 +43,7 @@ use self::check::Parts;
 use super::LintSettings;
 use super::fields::Fields;
 use super::section::item;
-use crate::fabric::nccl::PLUGIN_INTERFACES;
+use crate::fabric::nccl::{PLUGIN_INTERFACES, plain_interfaces};
 use crate::keys;
 
 item! {
@@ -108,7 +108,7 @@ item! {
     }
     partial: |fields: &mut Fields<'_>| {
         let namespaces = namespaces.as_ref();
-        let parts = Parts { transport, matches: &matches, env: &env, resources: &resources, networks: &networks,
+        let parts = Parts { transport, env: &env, resources: &resources, networks: &networks,
             volumes: &volumes, pod: &pod, fail_closed: &fail_closed, namespaces };
         parts.check(fields);
     },
@@ -150,10 +150,18 @@ impl Profile {
         let attached = &self.networks.gke.interfaces;
         let settings = self.env.iter().filter(|setting| PLUGIN_INTERFACES.contains(&setting.name.as_str()));
         let named = settings.flat_map(|setting| {
-            setting.value.as_str().split(',').map(move |interface| (setting.name.as_str(), interface.trim()))
+            plain_interfaces(setting.value.as_str()).map(move |interface| (setting.name.as_str(), interface))
         });
-        let is_attached = move |name: &str| attached.iter().any(|interface| interface.interface_name.as_str() == name);
-        named.filter(move |(_, name)| !attached.is_empty() && !name.is_empty() && !is_attached(name))
+        let is_attached =
+            move |name: &str| attached.iter().any(|interface| interface.interface_name.as_str().starts_with(name));
+        named.filter(move |(_, name)| !attached.is_empty() && !is_attached(name))
+    }
+
+    /// Returns the accelerators in `resources`, of which the pods request their own number.
+    pub fn listed_accelerators(&self) -> impl Iterator<Item = &str> {
+        // A pattern may match adapters by chance.
+        let is_accelerator = |name: &&str| self.matches.gpu_resources.iter().any(|gpu| gpu.as_str() == *name);
+        self.resources.iter().map(|resource| resource.name.as_str()).filter(is_accelerator)
     }
 
     /// Returns true if the profile gives containers access to the node: privileges, host paths or the host network.

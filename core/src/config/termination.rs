@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::fields::Fields;
 use super::section::section;
 use super::sidecars::SidecarEntry;
 use super::{ConfigDuration, ContainerName, LabelSelector};
@@ -42,18 +41,12 @@ section! {
         /// built-in one replaces it.
         pub helpers: Vec<SidecarEntry>,
     }
-    check: Self::check
 }
 
 impl Termination {
-    /// Reports entries for the proxy, which has its own methods.
-    fn check(&self, fields: &mut Fields<'_>) {
-        let proxy = self.proxy_container.as_str();
-        for (index, name) in fields.texts("helpers", "name").into_iter().enumerate() {
-            if name == Some(proxy) {
-                let message = format!("{proxy} is the proxy, which needs no entry: expected another container");
-                fields.report_item("helpers", index, "name", message);
-            }
-        }
+    /// Returns true if an entry is for the proxy, which has its own methods.
+    #[must_use]
+    pub fn lists_proxy(&self) -> bool {
+        self.helpers.iter().any(|entry| entry.name.as_str() == self.proxy_container.as_str())
     }
 }

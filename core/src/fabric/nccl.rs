@@ -94,6 +94,14 @@ const PLAIN_INTERFACE_VARIABLES: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IF
 /// Variables with the interfaces that the plugins of GKE use for the traffic between GPUs.
 pub(crate) const PLUGIN_INTERFACES: [&str; 2] = ["NCCL_FASTRAK_IFNAME", "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME"];
 
+/// Returns the interfaces in `list`, the value of one of [`PLUGIN_INTERFACES`], if it contains plain names: none with the modifiers of
+/// NCCL, or with expansions of variables.
+pub(crate) fn plain_interfaces(list: &str) -> impl Iterator<Item = &str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_., ".contains(&byte);
+    let list = Some(list).filter(|list| list.bytes().all(is_plain));
+    list.into_iter().flat_map(|list| list.split(',')).map(str::trim).filter(|name| !name.is_empty())
+}
+
 /// Maximum number of sockets per connection.
 pub(crate) const MAX_SOCKETS: i64 = 64;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Amount, AttachCount, FailClosed, MachinePattern, Match, Namespaces, Networks, PodSettings, Resource, Setting,
-    Transport, Volumes,
+    Amount, AttachCount, FailClosed, MachinePattern, Namespaces, Networks, PodSettings, Resource, Setting, Transport,
+    Volumes,
 };
 use crate::config::fields::Fields;
 use crate::fabric::nccl;
@@ -14,7 +14,6 @@ use crate::fabric::nccl;
 pub(super) struct Parts<'a> {
     /// `None` if it is missing or invalid.
     pub(super) transport: Option<Transport>,
-    pub(super) matches: &'a Match,
     pub(super) env: &'a [Setting],
     pub(super) resources: &'a [Resource],
     pub(super) networks: &'a Networks,
@@ -40,15 +39,6 @@ impl Parts<'_> {
         ] {
             for (index, text) in duplicates(fields.texts(list, name)) {
                 fields.report_item(list, index, name, format!("duplicate entry for {text}: expected unique names"));
-            }
-        }
-        // A pattern may match adapters by chance.
-        let is_accelerator = |name: &&str| self.matches.gpu_resources.iter().any(|gpu| gpu.as_str() == *name);
-        for (index, name) in fields.texts("resources", "name").into_iter().enumerate() {
-            if let Some(name) = name.filter(is_accelerator) {
-                let message =
-                    format!("{name} is an accelerator of match.gpuResources: expected an adapter or huge pages");
-                fields.report_item("resources", index, "name", message);
             }
         }
         let shared_memory = self.volumes.shm.as_ref().map(|shm| shm.mount.as_str());

@@ -151,12 +151,13 @@ enum MergeStrategy {
 }
 
 impl Gke {
-    /// Reports a default interface that is not in the list, with which GKE fails to create the pod. Without a list, GKE ignores it.
+    /// Reports a default interface that is not in the list, with which GKE fails to create the pod.
     fn check(&self, fields: &mut Fields<'_>) {
         let Some(default) = &self.default_interface else { return };
-        let is_interface = self.interfaces.iter().any(|interface| interface.interface_name == *default);
-        let is_ignored = self.interfaces.is_empty() && default.as_str() == POD_INTERFACE;
-        if !is_interface && !is_ignored && !fields.has_problem("interfaces") {
+        // Without a list, the pod may have interfaces of its own.
+        let is_interface =
+            self.interfaces.is_empty() || self.interfaces.iter().any(|interface| interface.interface_name == *default);
+        if !is_interface && !fields.has_problem("interfaces") {
             let message = format!("{default} is not in interfaces: expected the interface of the default route");
             fields.report_problem("defaultInterface", message);
         }
