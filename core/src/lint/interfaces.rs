@@ -6,7 +6,7 @@ use super::context::{CheckContext, ContainerFacts};
 use super::network::{GKE, interfaces};
 use super::setting::Origin;
 use super::sink::FindingSink;
-use crate::fabric::nccl::{DeviceList, PLUGIN_INTERFACES, takes_plain_interfaces};
+use crate::fabric::nccl::{DeviceList, PLUGIN_INTERFACES, plain_interfaces, takes_plain_interfaces};
 use crate::finding::Severity;
 
 /// Variable with NCCL's syntax for interface lists. `NCCL_OOB_NET_IFNAME` contains names of adapters.
@@ -47,12 +47,10 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
     let Some(interfaces) = interfaces(context) else { return };
     for container in &context.containers {
         if context.input.pod.annotation(GKE).is_some() {
-            report_absent(container, &interfaces, findings);
+            report_absent(context, container, &interfaces, findings);
         }
-        // The ranks that a launcher starts run in other pods, with other interfaces.
-        let is_of_others = |origin| matches!(origin, Origin::Mpirun(_)) && context.is_launcher(container);
-        let setting = container.settings.get(IFNAME).filter(|setting| !is_of_others(setting.origin));
-        let Some(value) = setting.and_then(|setting| setting.value).filter(|value| value.len() > 1) else { continue };
+        let value = value_in_pod(context, container, IFNAME);
+        let Some(value) = value.filter(|value| value.len() > 1) else { continue };
         let list = DeviceList::parse(value);
         if !list.excludes && !interfaces.iter().any(|interface| list.allows(interface)) {
             let known = interfaces.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -63,11 +61,24 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
     }
 }
 
+/// Returns the value of the variable `name` that applies in the pod: the ranks that a launcher starts run in other pods, with other
+/// interfaces.
+fn value_in_pod<'a>(context: &CheckContext<'a>, container: &ContainerFacts<'a>, name: &str) -> Option<&'a str> {
+    let setting = container.settings.get(name)?;
+    let is_of_others = matches!(setting.origin, Origin::Mpirun(_)) && context.is_launcher(container);
+    setting.value.filter(|_| !is_of_others)
+}
+
 /// Part of FP007: a plugin of GKE uses an interface that the pod does not have.
-fn report_absent(container: &ContainerFacts<'_>, interfaces: &[String], findings: &mut FindingSink<'_>) {
+fn report_absent(
+    context: &CheckContext<'_>,
+    container: &ContainerFacts<'_>,
+    interfaces: &[String],
+    findings: &mut FindingSink<'_>,
+) {
     for variable in PLUGIN_INTERFACES {
-        let names = container.settings.value(variable).unwrap_or_default().split(',').map(str::trim);
-        let absent = names.filter(|name| !name.is_empty() && !interfaces.iter().any(|interface| interface == name));
+        let names = plain_interfaces(value_in_pod(context, container, variable).unwrap_or_default());
+        let absent = names.filter(|name| !interfaces.iter().any(|interface| interface.starts_with(name)));
         let absent: Vec<&str> = absent.take(MAX_LISTED).collect();
         if !absent.is_empty() {
             let message =

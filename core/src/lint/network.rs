@@ -88,7 +88,7 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
     if let Some(key) = misspelled_key(context) {
         let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
         let message = format!("annotation {key} attaches no network: did you mean {MULTUS}?");
-        return findings.push_with_fix(Severity::Warning, field, message, FIX_KEY);
+        findings.push_with_fix(Severity::Warning, field, message, FIX_KEY);
     }
     let multus = context.input.profile.map(|profile| &profile.networks.multus);
     let key = multus.map_or(MULTUS, |multus| multus.annotation_key.as_str());

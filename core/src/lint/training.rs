@@ -20,6 +20,7 @@ pub(super) use storage::{lost_checkpoints, shared_claim, shared_nfs};
 
 use super::context::CheckContext;
 use super::{RolePods, WorkloadManifest};
+use crate::json;
 use crate::pod::{Container, ContainerKind, Rendezvous};
 use crate::workload;
 
@@ -61,6 +62,12 @@ impl<'a> WorkloadManifest<'a> {
     /// Returns the kind of the workload.
     fn kind(&self) -> &'a str {
         self.value().get("kind").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns true if the workload has this kind, and an API version with the start `version`.
+    fn is_kind(&self, kind: &str, version: &str) -> bool {
+        let api_version = json::text(self.value(), "apiVersion");
+        self.kind() == kind && api_version.is_some_and(|found| found.starts_with(version))
     }
 
     /// Returns the elastic policy of a `PyTorchJob`, from which the training-operator sets the number of nodes.

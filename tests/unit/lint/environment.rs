@@ -154,6 +154,27 @@ fn attached(annotation: &str, interface: &str) -> Scenario {
     ),
     Some("container train: NCCL_FASTRAK_IFNAME lists eth1, which the pod lacks")
 )]
+#[case::prefix_of_interfaces_of_a_plugin(
+    pod(
+        r#"{metadata: {annotations: {networking.gke.io/interfaces: '[{"interfaceName": "eth1", "network": "vpc1"}]'}},
+         spec: {containers: [{name: train, env: [{name: NCCL_FASTRAK_IFNAME, value: 'eth'}]}]}}"#
+    ),
+    None
+)]
+#[case::modifier_of_a_plugin(
+    pod(
+        r#"{metadata: {annotations: {networking.gke.io/interfaces: '[{"interfaceName": "eth1", "network": "vpc1"}]'}},
+         spec: {containers: [{name: train, env: [{name: NCCL_FASTRAK_IFNAME, value: '^lo,docker0'}]}]}}"#
+    ),
+    None
+)]
+#[case::plugin_of_the_ranks_of_a_launcher(
+    pod(
+        r#"{metadata: {annotations: {networking.gke.io/interfaces: '[{"interfaceName": "eth1", "network": "vpc1"}]'}},
+         spec: {containers: [{name: train, command: [mpirun, -x, 'NCCL_FASTRAK_IFNAME=eth9', train]}]}}"#
+    ),
+    None
+)]
 #[case::plugin_of_gke_without_networks(env(&[("NCCL_FASTRAK_IFNAME", "eth1,eth2")]), None)]
 #[case::claimed(
     pod(

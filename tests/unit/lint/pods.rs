@@ -80,6 +80,15 @@ fn fp018_networks_per_virtual_function(#[case] scenario: Scenario, #[case] expec
     check("FP018", scenario, expected);
 }
 
+#[test]
+fn fp018_counts_networks_beside_a_misspelled_key() {
+    let limits = "{nvidia.com/gpu: 2, nvidia.com/rdma-vf: 2}";
+    let containers = format!("containers: [{{name: train, resources: {{limits: {limits}}}}}]");
+    let findings = annotated("k8s.v1.cni.cncf.io/network: macvlan", &containers).lint(&LintSettings::default());
+    let count = "0 networks for 2 nvidia.com/rdma-vf: each needs exactly one";
+    assert!(findings.iter().any(|finding| finding.message == count), "{findings:#?}");
+}
+
 /// Returns a pod of a job with several pods.
 fn trainer(metadata: &str, labels: &str) -> Scenario {
     pod(&format!(

@@ -423,6 +423,10 @@ fn with_options(options: &str, service: &str) -> String {
     job_set(2, 2, "network: {subdomain: net}", "", &torchrun("--rdzv-backend=c10d, '--rdzv-endpoint=gpt-node-0-0.net:29400',")),
     None
 )]
+#[case::service_in_a_namespace_with_the_name_of_the_job_set(
+    job_set(2, 2, "", "", &torchrun("--rdzv-backend=c10d, '--rdzv-endpoint=rdzv.llama:29400',")),
+    None
+)]
 #[case::job_set_without_names(
     job_set(2, 2, "network: {enableDNSHostnames: false}", "", &torchrun("--nnodes=4, --master-addr=llama-nodes-0-0.llama,")),
     None
@@ -952,7 +956,7 @@ const BY_INDEX: &str = "--master-addr=a, '--node-rank=$(JOB_COMPLETION_INDEX)',"
 #[case::indexed(script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), ""), None)]
 #[case::not_indexed(
     script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "").replace("completionMode: Indexed", "completionMode: NonIndexed"),
-    Some("container a: --node-rank is the completion index, which only Indexed Jobs have: torchrun rejects it")
+    Some("container a: --node-rank is the completion index, which only Indexed Jobs have: torchrun rejects it, unless the image sets it")
 )]
 #[case::own_variable(
     script(&format!("torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "env: [{name: JOB_COMPLETION_INDEX, valueFrom: {fieldRef: {fieldPath: a}}}]")
@@ -961,6 +965,21 @@ const BY_INDEX: &str = "--master-addr=a, '--node-rank=$(JOB_COMPLETION_INDEX)',"
 )]
 #[case::assigned(
     script(&format!("JOB_COMPLETION_INDEX=1 torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "")
+        .replace("completionMode: Indexed", "completionMode: NonIndexed"),
+    None
+)]
+#[case::set_by_a_file(
+    script(&format!("source /env.sh; torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "")
+        .replace("completionMode: Indexed", "completionMode: NonIndexed"),
+    None
+)]
+#[case::set_by_a_command(
+    script(&format!("eval $(cat /env); torchrun --nnodes=2 --master-addr=a {RANK} t.py"), "")
+        .replace("completionMode: Indexed", "completionMode: NonIndexed"),
+    None
+)]
+#[case::set_by_a_loop(
+    script(&format!("for JOB_COMPLETION_INDEX in 0 1; do torchrun --nnodes=2 --master-addr=a {RANK} t.py; done"), "")
         .replace("completionMode: Indexed", "completionMode: NonIndexed"),
     None
 )]

@@ -118,8 +118,6 @@ pub enum IstioBypass {
     DisableInjection,
 }
 
-/// Interface that each pod has.
-const POD_INTERFACE: &str = "eth0";
 /// Default annotation of Multus.
 const MULTUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 /// Maximum number of attachments of one network. No node has more adapters.

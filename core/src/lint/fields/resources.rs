@@ -44,10 +44,13 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
                 let message = format!("no device plugin is known to provide {resource}: did you mean {near}?");
                 findings.push(field(), message);
             }
-            let of_limit = || unlikely_limit(resource, quantity).filter(|_| list == LIMITS);
+            let describe = |problem| format!("{}: {resource} in {list} {problem}", display_name(container));
+            let is_limit = list == LIMITS;
+            let of_limit = || unlikely_limit(resource, quantity).filter(|_| is_limit);
             if let Some(problem) = unlikely_quantity(resource, quantity).or_else(of_limit) {
-                let message = format!("{}: {resource} in {list} {problem}", display_name(container));
-                findings.push(field(), message);
+                findings.push(field(), describe(problem));
+            } else if let Some(problem) = uncounted_devices(resource, quantity).filter(|_| is_limit) {
+                findings.push_as(Severity::Info, field(), describe(problem));
             }
         }
     }
@@ -84,16 +87,19 @@ fn unlikely_quantity(resource: &str, quantity: &Value) -> Option<String> {
     }
 }
 
-/// Returns the problem of a limit that the apiserver accepts: memory without a unit, and a number of accelerators in another form than
-/// digits.
+/// Returns the problem of a limit that the apiserver accepts: memory without a unit.
 fn unlikely_limit(resource: &str, quantity: &Value) -> Option<String> {
     let units = whole_units(quantity).filter(|units| *units > 0)?;
-    if resource == "memory" && units < TOO_FEW_BYTES {
-        return Some(format!("is {quantity}: no container starts with so few bytes: use a unit such as Mi or Gi"));
-    }
+    (resource == "memory" && units < TOO_FEW_BYTES)
+        .then(|| format!("is {quantity}: no container starts with so few bytes: use a unit such as Mi or Gi"))
+}
+
+/// Returns the problem of a number of accelerators in another form than digits, with which the pod runs.
+fn uncounted_devices(resource: &str, quantity: &Value) -> Option<String> {
+    let units = whole_units(quantity).filter(|units| *units > 0)?;
     let is_other_form = quantity.as_str().is_some_and(|text| text.parse::<u64>().is_err());
     (is_accelerator(resource) && is_other_form && is_whole(quantity) == Some(true))
-        .then(|| format!("is {quantity}: write {units}, because some checks count only digits"))
+        .then(|| format!("is {quantity}: write {units}, because trainmesh counts only digits"))
 }
 
 fn is_standard(resource: &str) -> bool {
@@ -153,13 +159,18 @@ mod tests {
     #[case("memory", json!("64Mi"), None)]
     #[case("memory", json!(0), None)]
     #[case("cpu", json!(64), None)]
-    #[case("nvidia.com/gpu", json!("8 "), Some("is \"8 \": write 8, because some checks count only digits"))]
-    #[case("nvidia.com/gpu", json!("8000m"), Some("is \"8000m\": write 8, because some checks count only digits"))]
+    fn unlikely_limits_are_reported(#[case] resource: &str, #[case] quantity: Value, #[case] expected: Option<&str>) {
+        assert_eq!(unlikely_limit(resource, &quantity).as_deref(), expected);
+    }
+
+    #[rstest]
+    #[case("nvidia.com/gpu", json!("8 "), Some("is \"8 \": write 8, because trainmesh counts only digits"))]
+    #[case("nvidia.com/gpu", json!("8000m"), Some("is \"8000m\": write 8, because trainmesh counts only digits"))]
     #[case("nvidia.com/gpu", json!("500m"), None)]
     #[case("nvidia.com/gpu", json!("8"), None)]
     #[case("nvidia.com/gpu", json!(8), None)]
     #[case("vpc.amazonaws.com/efa", json!("32 "), None)]
-    fn unlikely_limits_are_reported(#[case] resource: &str, #[case] quantity: Value, #[case] expected: Option<&str>) {
-        assert_eq!(unlikely_limit(resource, &quantity).as_deref(), expected);
+    fn uncounted_devices_are_reported(#[case] resource: &str, #[case] quantity: Value, #[case] expected: Option<&str>) {
+        assert_eq!(uncounted_devices(resource, &quantity).as_deref(), expected);
     }
 }

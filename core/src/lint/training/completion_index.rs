@@ -11,6 +11,10 @@ use crate::pod::Container;
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 /// Start of an assignment to it.
 const ASSIGNMENT: &str = "JOB_COMPLETION_INDEX=";
+/// Commands that may set any variable.
+const SETTERS: [&str; 4] = ["source", ".", "read", "eval"];
+/// Characters around a command or a name in a script.
+const SEPARATORS: [char; 10] = ['"', '\'', '`', '$', '(', ')', '{', '}', ';', '&'];
 /// Expansions of the variable by the kubelet or a shell.
 const EXPANSIONS: [&str; 3] = ["$(JOB_COMPLETION_INDEX)", "$JOB_COMPLETION_INDEX", "${JOB_COMPLETION_INDEX}"];
 /// Spellings of the option.
@@ -41,9 +45,8 @@ pub(super) fn problem(
     let entry = json::items(container.raw(), "env").find(|entry| json::text(entry, "name") == Some(INDEX));
     let Some(entry) = entry else {
         let has_sources = json::items(container.raw(), "envFrom").next().is_some();
-        let is_assigned = words(*container).any(|word| word.contains(ASSIGNMENT));
-        let problem = "--node-rank is the completion index, which only Indexed Jobs have: torchrun rejects it";
-        return (!has_sources && !is_assigned).then(|| (problem.to_owned(), FIX_MODE));
+        let problem = "--node-rank is the completion index, which only Indexed Jobs have: torchrun rejects it, unless the image sets it";
+        return (!has_sources && !words(*container).any(may_assign)).then(|| (problem.to_owned(), FIX_MODE));
     };
     let field = entry.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str);
     if !field.is_some_and(|field| field.contains(FIELD)) {
@@ -68,8 +71,14 @@ pub(super) fn problem(
 
 /// Returns true if the pods of the workload are those of Jobs of Kubernetes.
 fn creates_jobs(workload: &WorkloadManifest<'_>) -> bool {
-    let version = json::text(workload.value(), "apiVersion").unwrap_or_default();
-    KINDS.iter().any(|(kind, start)| workload.kind() == *kind && version.starts_with(start))
+    KINDS.iter().any(|(kind, version)| workload.is_kind(kind, version))
+}
+
+/// Returns true if `word` of a script assigns the completion index, or may: it is a command such as `source`, or the name alone, as in
+/// `for JOB_COMPLETION_INDEX in 0 1`.
+fn may_assign(word: &str) -> bool {
+    let name = word.trim_matches(SEPARATORS);
+    word.contains(ASSIGNMENT) || SETTERS.contains(&name) || word.trim_end_matches(';') == INDEX
 }
 
 /// Returns true if the command passes the completion index as the rank of the node.

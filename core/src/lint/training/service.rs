@@ -96,7 +96,7 @@ impl<'a> MasterAddress<'a> {
     }
 
     /// Returns the problem of a host in the subdomain of the pods of a Job or `JobSet` that none of them is. Its name is like theirs, or
-    /// the pods are all nodes of the group, the first of which the address must name, or the subdomain is that of the `JobSet` alone.
+    /// the pods are all nodes of the group, the first of which the address must name.
     /// Of a Job that is a whole group, the host may also be a pod of the name that the Job had before it was renamed.
     fn absent_pod(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
         let Self { name, host, nodes, .. } = self;
@@ -106,7 +106,7 @@ impl<'a> MasterAddress<'a> {
         if !hostname.bytes().all(is_name) || !workload.roles.iter().all(is_exact) {
             return None;
         }
-        let is_absent = if is_kind(workload, "Job", "batch/") {
+        let is_absent = if workload.is_kind("Job", "batch/") {
             let mut ranks = workload.ranks();
             let (Some(role), None) = (ranks.next(), ranks.next()) else { return None };
             let pods = role.replicas?;
@@ -116,9 +116,11 @@ impl<'a> MasterAddress<'a> {
             let may_be_theirs = spec_text(role, "subdomain") == Some(service) && (index.is_some() || is_group);
             may_be_theirs && index.is_none_or(|index| index >= pods)
                 || is_group && is_former_name(hostname, service, own)
-        } else if is_kind(workload, "JobSet", "jobset.x-k8s.io/") {
+        } else if workload.is_kind("JobSet", "jobset.x-k8s.io/") {
             let is_group = nodes.is_some() && *nodes == WorkloadManifest::pods(workload.ranks());
-            let is_own = json::text(workload.value().get("metadata")?, "name") == Some(service);
+            let job_set = json::text(workload.value().get("metadata")?, "name");
+            let is_of_job_set = hostname.strip_prefix(service).is_some_and(|rest| rest.starts_with('-'));
+            let is_own = job_set == Some(service) && is_of_job_set;
             let in_subdomain = workload.roles.iter().all(|role| spec_text(role, "subdomain") == Some(service));
             in_subdomain && (is_group || is_own) && !workload.roles.iter().any(|role| is_in_job_set(hostname, role))
         } else {
@@ -222,12 +224,6 @@ fn local_name<'a>(host: &'a str, workload: &WorkloadManifest<'_>) -> Option<(&'a
         None => service != workload.namespace,
     };
     is_local.then_some((hostname, service))
-}
-
-/// Returns true if the workload has this kind and an API version with this start.
-fn is_kind(workload: &WorkloadManifest<'_>, kind: &str, version: &str) -> bool {
-    let api_version = json::text(workload.value(), "apiVersion");
-    workload.kind() == kind && api_version.is_some_and(|found| found.starts_with(version))
 }
 
 /// Returns the field `name` of the spec of the pods.
