@@ -1,6 +1,6 @@
 {{/*
-Fails for an extra flag with which the server exits: one that it does not have, that is set twice, or with a value that it rejects. Arguments: root, component,
-args (flags of the chart, besides those of every server).
+Fails for an extra flag with which the server exits: one that it does not have, that is set twice, or with a value that it rejects.
+Arguments: root, component, args (flags of the chart, besides those of every server).
 */}}
 {{- define "trainmesh.checkExtraArgs" -}}
 {{- $component := .component -}}
