@@ -108,18 +108,24 @@ fn each_component_is_a_gang_of_its_own() {
     }
 }
 
-#[test]
-fn roles_of_different_modes_have_different_objects() {
-    let role = |name: &str, mode: &str| {
+#[rstest]
+#[case::tensorflow("TFJob", "tfReplicaSpecs", ("PS", 2), "tensorflow")]
+#[case::one_master("PyTorchJob", "pytorchReplicaSpecs", ("Master", 1), "pytorch")]
+fn roles_of_different_modes_have_different_objects(
+    #[case] kind: &str,
+    #[case] specs: &str,
+    #[case] (first, pods): (&str, u32),
+    #[case] container: &str,
+) {
+    let role = |name: &str, pods: u32, mode: &str| {
         format!(
-            "    {name}: {{replicas: 2, template: {{metadata: {{labels: {{trainmesh.dev/gang: {mode}}}}}, spec: {{containers: \
-             [{{name: tensorflow, image: i}}]}}}}}}\n"
+            "    {name}: {{replicas: {pods}, template: {{metadata: {{labels: {{trainmesh.dev/gang: {mode}}}}}, spec: {{containers: \
+             [{{name: {container}, image: i}}]}}}}}}\n"
         )
     };
-    let (ps, worker) = (role("PS", "volcano"), role("Worker", "native"));
-    let job = format!(
-        "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {{name: a}}\nspec:\n  tfReplicaSpecs:\n{ps}{worker}"
-    );
+    let (first, worker) = (role(first, pods, "volcano"), role("Worker", 2, "native"));
+    let job =
+        format!("apiVersion: kubeflow.org/v1\nkind: {kind}\nmetadata: {{name: a}}\nspec:\n  {specs}:\n{first}{worker}");
     let run = trainmesh(&["preview", "-f", "-", "-o", "json"], &job);
     let output: Value = serde_json::from_str(&run.stdout).unwrap();
     let objects = output["results"][0]["objects"].as_array().unwrap();

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use trainmesh_core::gang::GangMode;
 use trainmesh_core::gang::object::{GANG_APIS, GANG_DENIED};
 use trainmesh_core::objects::FABRIC_CONFIG_MAP;
+use trainmesh_core::pod::Pod;
 use trainmesh_testing::cluster::server::{self, Server};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
 use trainmesh_testing::webhook::{Options, Webhook};
@@ -17,6 +18,11 @@ use crate::scheduler::Scheduler;
 
 /// Extended resource of which each pod requests one.
 pub const CAPACITY: &str = "trainmesh.test/capacity";
+
+/// Returns the mode of the keys of `pod`.
+pub fn mode_of(pod: &Value) -> Option<GangMode> {
+    GangMode::named_by_pods().find(|mode| mode.gang_named_by(Pod::new(pod)).is_some())
+}
 
 /// A webhook, its controller, and a namespace.
 #[derive(Debug)]
@@ -143,7 +149,7 @@ impl Fixture {
                 return Ok(name);
             }
             let _ = self.namespace.delete("job", &name).success();
-            Err(format!("{pods:?}"))
+            Err(format!("modes: {:?}", pods.iter().map(mode_of).collect::<Vec<_>>()))
         })
     }
 

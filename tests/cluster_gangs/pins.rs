@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, mode_of};
 use crate::scheduler::Scheduler;
 use trainmesh_core::gang::GangMode;
 use trainmesh_core::objects::FABRIC_CONFIG_MAP;
-use trainmesh_core::pod::Pod;
 use trainmesh_testing::cluster::{TIMEOUT, eventually};
 
 /// Selects `mode` for the namespace, and waits until the webhook gives pods of new jobs `expected`.
@@ -14,11 +13,6 @@ fn select(fixture: &Fixture, mode: &str, expected: Option<GangMode>) {
     fixture.label(&format!("trainmesh.dev/gang={mode}"));
     let job = fixture.create_until(mode, |pod| mode_of(pod) == expected);
     let _ = fixture.namespace.delete("job", &job).success();
-}
-
-/// Returns the mode of the keys of `pod`.
-fn mode_of(pod: &Value) -> Option<GangMode> {
-    GangMode::named_by_pods().find(|mode| mode.gang_named_by(Pod::new(pod)).is_some())
 }
 
 /// Waits until the modes of the gang that the pods of `job` belong to are stored.
@@ -126,5 +120,6 @@ fn a_replaced_pod_of_a_job_without_gang_gets_no_keys() {
     wait_would_get(&fixture, &ended, Some(GangMode::Koordinator));
     fixture.patch("train", &json!({"spec": {"suspend": false}}));
     let pods = fixture.wait_pods("train", 4);
-    assert!(pods.iter().all(|pod| mode_of(pod) == Some(GangMode::Koordinator)), "{pods:?}");
+    let modes: Vec<Option<GangMode>> = pods.iter().map(mode_of).collect();
+    assert!(modes.iter().all(|mode| *mode == Some(GangMode::Koordinator)), "{modes:?}");
 }

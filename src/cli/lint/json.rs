@@ -16,19 +16,17 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
     let errors: Vec<Value> = lint_report.errors.iter().map(error_to_json).collect();
     let warnings: Vec<Value> = lint_report.warnings.iter().map(warning_to_json).collect();
     let notes: Vec<Value> = lint_report.notes.iter().map(note).collect();
-    let mut report = json!({
+    let report = json!({
         "schemaVersion": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "configHash": config_hash,
         "pods": lint_report.pods,
         "results": results,
+        "notes": notes,
         "errors": errors,
         "warnings": warnings,
         "assumedNamespaceLabels": lint_report.assumed.labels,
     });
-    if !notes.is_empty() {
-        report["notes"] = notes.into();
-    }
     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
     finish(out)
 }
