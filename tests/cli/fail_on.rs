@@ -297,7 +297,7 @@ fn refusals_have_a_line_and_a_field(
     &job("", "", ""), "eks-efaa", &["unknown", "refused", "warning"],
     &[
         "unknown: --namespace-labels: FP045: label trainmesh.dev/fabric=eks-efaa: no fabric profile has this name",
-        "unknown: stdin:5: Job default/a: fabric UnknownFabric",
+        "unknown: stdin:3: Job default/a: fabric UnknownFabric",
     ]
 )]
 #[case::refused_profile(

@@ -284,7 +284,7 @@ fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr
 #[case::number("APIVersion: 2\nfind: x\n")]
 #[case::kind_in_lowercase("apiversion: v1\nkinds: pod\n")]
 fn files_with_similar_keys_are_skipped(#[case] text: &str) {
-    let stderr = "note: skipped 1 file that is not a manifest: 1 without apiVersion and kind";
+    let stderr = "note: skipped 1 file that is not a manifest: 1 without apiVersion or kind";
     assert_exit(&run(&[("a.yaml", text)], "preview -f . -R"), 0, &[], stderr);
 }
 

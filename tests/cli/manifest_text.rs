@@ -108,7 +108,7 @@ const ALL: [&str; 10] = [
 #[case::all_set(&[&["preview", "-f", "-", "-o", "json"][..], &ALL].concat(), TEMPLATE, 0, &[r#""name":"nccl-small","role":"Worker","replicas":2"#], "")]
 #[case::shell_text_stays(&[&["preview", "-f", "-", "-o", "yaml"][..], &ALL].concat(), TEMPLATE, 0, &["- mpirun -np $NUM_RANKS echo ${HOSTNAME}\n", "nvidia.com/gpu: 8\n"], "")]
 #[case::lines_stay(&[&["lint", "-f", "-", "-o", "sarif"][..], &ALL].concat(), TEMPLATE, 0, &[r#""level":"#], "")]
-#[case::default(&["preview", "-f", "-"], &TEMPLATE.replace("replicas: $NUM_NODES", "replicas: ${NUM_NODES:-2}"), 2, &[], "error: stdin: document 1, line 4")]
+#[case::default(&["preview", "-f", "-"], &TEMPLATE.replace("replicas: $NUM_NODES", "replicas: ${NUM_NODES:-2}"), 2, &[], "error: stdin: document 1, line 15: MPIJob: spec.mpiReplicaSpecs.Worker.replicas contains ${NUM_NODES:-2}")]
 #[case::default_with_the_others_set(
     &[&["preview", "-f", "-"][..], &ALL].concat(),
     &TEMPLATE.replace("  replicas: $NUM_NODES", "  replicas: ${NUM_NODES:-2}\n      b: $NUM_NODES"),

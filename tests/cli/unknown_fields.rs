@@ -215,7 +215,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::restart_policy_of_a_job(
     "lint -f -", &job("").replace("Never", "Always"), 1, &[],
-    "warning: stdin: document 1, line 7: FP049: Job default/a: spec.template.spec.restartPolicy: the apiserver rejects a Job with restartPolicy=Always"
+    "warning: stdin: document 1, line 7: FP049 E: Job default/a: spec.template.spec.restartPolicy: the apiserver rejects a Job with restartPolicy=Always"
 )]
 #[case::restart_policy_of_kubeflow(
     "lint -f -",

@@ -382,7 +382,10 @@ fn fp050_running_sidecars(#[case] scenario: Scenario, #[case] expected: Option<&
     train("resources: {limit: {cpu: 1}}"),
     Some("ResourceRequirements has no field limit: did you mean limits?")
 )]
-#[case::limits_of_resources(train("limits: {cpu: 1}"), Some("Container has no field limits: did you mean resources.limits?"))]
+#[case::limits_of_resources(
+    train("limits: {cpu: 1}"),
+    Some("Container has no field limits: did you mean resources.limits?")
+)]
 #[case::no_similar_field(train("gpus: 8"), Some("Container has no field gpus"))]
 #[case::value(
     pod("{spec: {restartPolicy: Nevr, containers: [{name: train}]}}"),

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 
 /// Maximum number of prefixes in brackets: those of mpirun, torchrun and PyTorch, one each.
 const MAX_PREFIXES: usize = 4;
+/// Start of a line of a structured log.
+const JSON_OBJECT: &str = "{\"";
 /// Maximum length of a prefix in bytes.
 const MAX_PREFIX: usize = 64;
 /// Maximum number of words before the text of an NCCL line: times in several formats, process, device, file, function.
@@ -33,6 +35,8 @@ pub(super) struct LogLine<'a> {
     pub(super) process: Option<u32>,
     /// Level of a line of NCCL's log; `None` for other lines.
     pub(super) level: Option<Level>,
+    /// True if the line is an object in JSON.
+    pub(super) is_json: bool,
     pub(super) text: &'a str,
 }
 
@@ -52,6 +56,7 @@ impl<'a> LogLine<'a> {
             parsed.rank = name.strip_prefix("rank").and_then(|rank| rank.parse().ok()).or(parsed.rank);
             parsed.text = rest;
         }
+        parsed.is_json = parsed.text.starts_with(JSON_OBJECT);
         let level = LEVELS.iter().find_map(|(name, level)| Some((parsed.text.split_once(name)?, *level)));
         if let Some(((prefix, text), level)) = level {
             parsed.level = Some(level);

@@ -19,9 +19,6 @@ const MAX_PEERS: usize = 8;
 /// Maximum number of processes: no node has as many accelerators, and torchrun may restart each of them some times.
 const MAX_PROCESSES: usize = 256;
 
-/// Start of a line of a structured log.
-const JSON_OBJECT: &str = "{\"";
-
 impl ContainerLog {
     pub(super) fn new(name: LogName) -> Self {
         Self {
@@ -52,7 +49,7 @@ impl ContainerLog {
     pub(super) fn add(&mut self, line: LogLine<'_>) {
         self.cadence.add(line.time);
         // The end of a long line is not read.
-        self.is_json = Some(self.is_json != Some(false) && line.text.starts_with(JSON_OBJECT));
+        self.is_json = Some(self.is_json != Some(false) && line.is_json);
         self.has_nccl |= line.level.is_some() || line.text.starts_with("NCCL version ");
         if let Some(process) = line.process.filter(|_| self.processes.len() < MAX_PROCESSES) {
             self.processes.insert(process);

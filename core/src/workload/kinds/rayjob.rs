@@ -37,7 +37,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
 const ORIGIN: &str = "ray.io/originated-from-cr-name";
 const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
 const SUBMITTER: &str = "submitter";
-/// What a job without a cluster of its own needs.
+/// How to name the cluster of a job without one of its own.
 const NO_CLUSTER: &str = "for a RayCluster that exists, set clusterSelector with its name as ray.io/cluster";
 /// Note about a submitter of a job for a cluster that exists.
 const UNKNOWN_IMAGE_NOTE: &str = "the image, that of the RayCluster that spec.clusterSelector selects, is not shown";

@@ -74,8 +74,8 @@ fn plan_interfaces(planner: &mut Planner<'_>) {
         let same_name = listed.iter().find(|item| has(item, "interfaceName", name));
         if let Some(item) = same_name.filter(|_| is_for_machine) {
             let own = item.get("network").and_then(Value::as_str).unwrap_or("no network");
-            let problem = format!("interface {name} is {} in {key}, but {network} in the profile", excerpt(own));
-            planner.add_conflict_at(annotation_path(key), problem, "correct the pod or the profile");
+            let problem = format!("interface {name} is {} in {key}, {network} in the profile", excerpt(own));
+            planner.add_conflict_at(annotation_path(key), problem, "correct one of them");
         }
         missing.push(interface);
     }
