@@ -92,7 +92,7 @@ impl Configuration {
     /// the section `config`. Problems refer to lines of `text`. Absent and null fields have their default values.
     ///
     /// # Errors
-    /// Returns all problems, sorted by line. A syntax error or a duplicate key is returned alone.
+    /// Returns all problems, sorted by line. A syntax error is returned alone, as are duplicate keys.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         document::parse(text)
     }

@@ -94,46 +94,7 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
             diagnosis(DiagnosisCode::HoldNotRendered, job, Recovery::HoldMissing, &message).with_evidence(evidence),
         );
     }
-    let ranks = job.active().filter(|pod| pod.is_rank()).count() as u64;
-    let has_peers = ranks.max(job.workload.and_then(|workload| workload.pods).unwrap_or_default()) > 1;
-    let sizes = RoleSizes::new(job);
-    let is_member = |pod: &PodRecord| {
-        let has_finished = matches!(pod.completion, Completion::Completed(_));
-        let has_peers = || pod.mesh.has_peers || (has_peers && job.is_one_group()) || sizes.is_first_of_several(pod);
-        !has_finished && pod.is_rank() && has_peers()
-    };
-    let captured = active(job, |pod| pod.mesh.captures && is_member(pod));
-    if captured.is_empty() {
-        let accepts_only = |pod: &PodRecord| pod.mesh.capture == CaptureAnnotation::InboundByDefault;
-        found.extend(half_captured(job, context, &active(job, |pod| accepts_only(pod) && is_member(pod))));
-    } else {
-        let evidence = captured.iter().map(|pod| capture_evidence(pod));
-        let refusal = captured.iter().find_map(|pod| Some((*pod, pod.mesh.refused?)));
-        let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
-        let mut diagnosis = if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
-            // The launcher connects to the workers by ssh.
-            let is_launcher = |pod: &PodRecord| pod.mesh.captures && !pod.is_rank() && job.is_awaited(pod);
-            let rejected = [active(job, is_launcher), captured.clone()].concat();
-            let pods = pod_names(&rejected);
-            let connect = verb(rejected.len(), "connects", "connect");
-            let message = format!("{} requires mutual TLS, and {pods} {connect} without it", policy.title());
-            let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
-            diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message).with_evidence([mode])
-        } else {
-            let cause =
-                refusal.map(|(_, reason)| format!(": trainmesh refused to exclude it, because {}", reason.text()));
-            let cause = cause.unwrap_or_default();
-            let message = format!("all traffic of {} passes through Envoy{cause}", pod_names(&captured));
-            diagnosis(DiagnosisCode::TrafficCaptured, job, Recovery::TrafficStays, &message)
-        };
-        if let Some((pod, reason)) = refusal {
-            let field = format!("metadata.annotations[{}]", keys::REFUSED);
-            let value = format!("mesh.traffic={}", reason.code());
-            let fix = if reason == Reason::PodCidrsMissing { POD_CIDRS_FIX } else { REFUSED_FIX };
-            diagnosis = diagnosis.with_evidence([Evidence::new(pod.title(), field, &value, pod.created)]).with_fix(fix);
-        }
-        found.push(diagnosis.with_evidence(evidence));
-    }
+    check_capture(job, context, found);
     let injected = active(job, |pod| pod.proxy != ProxyOverview::Absent);
     if job.workload.is_some_and(|workload| workload.disables_injection) && !injected.is_empty() {
         let key = "metadata: sidecar.istio.io/inject";
@@ -147,20 +108,57 @@ fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) 
     }
 }
 
-/// Reports pods that connect in plaintext to peers whose Envoy requires mutual TLS, because only their outbound traffic bypasses Envoy.
-fn half_captured(job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord]) -> Option<Diagnosis> {
+/// Reports ranks whose traffic with their peers passes through Envoy, or only its inbound part.
+fn check_capture(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let ranks = job.active().filter(|pod| pod.is_rank()).count() as u64;
+    let has_peers = ranks.max(job.workload.and_then(|workload| workload.pods).unwrap_or_default()) > 1;
+    let sizes = RoleSizes::new(job);
+    let is_member = |pod: &PodRecord| {
+        let has_finished = matches!(pod.completion, Completion::Completed(_));
+        let has_peers = || pod.mesh.has_peers || (has_peers && job.is_one_group()) || sizes.is_first_of_several(pod);
+        !has_finished && pod.is_rank() && has_peers()
+    };
     let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
-    let policy = policy.filter(|policy| policy.is_strict() && !pods.is_empty())?;
+    let policy = policy.filter(|policy| policy.is_strict());
+    let captured = active(job, |pod| pod.mesh.captures && is_member(pod));
+    if captured.is_empty() {
+        let accepts_only = |pod: &PodRecord| pod.mesh.capture == CaptureAnnotation::InboundByDefault;
+        let half_captured = active(job, |pod| accepts_only(pod) && is_member(pod));
+        if let Some(policy) = policy.filter(|_| !half_captured.is_empty()) {
+            let cause = ": Envoy captures only the inbound traffic";
+            let evidence = half_captured.iter().map(|pod| capture_evidence(pod));
+            found.push(plaintext_rejected(job, policy, &half_captured, cause).with_evidence(evidence));
+        }
+        return;
+    }
+    let evidence = captured.iter().map(|pod| capture_evidence(pod));
+    let refusal = captured.iter().find_map(|pod| Some((*pod, pod.mesh.refused?)));
+    let mut diagnosis = if let Some(policy) = policy {
+        // The launcher connects to the workers by ssh.
+        let is_launcher = |pod: &PodRecord| pod.mesh.captures && !pod.is_rank() && job.is_awaited(pod);
+        plaintext_rejected(job, policy, &[active(job, is_launcher), captured.clone()].concat(), "")
+    } else {
+        let cause = refusal.map(|(_, reason)| format!(": trainmesh refused to exclude it, because {}", reason.text()));
+        let cause = cause.unwrap_or_default();
+        let message = format!("all traffic of {} passes through Envoy{cause}", pod_names(&captured));
+        diagnosis(DiagnosisCode::TrafficCaptured, job, Recovery::TrafficStays, &message)
+    };
+    if let Some((pod, reason)) = refusal {
+        let field = format!("metadata.annotations[{}]", keys::REFUSED);
+        let value = format!("mesh.traffic={}", reason.code());
+        let fix = if reason == Reason::PodCidrsMissing { POD_CIDRS_FIX } else { REFUSED_FIX };
+        diagnosis = diagnosis.with_evidence([Evidence::new(pod.title(), field, &value, pod.created)]).with_fix(fix);
+    }
+    found.push(diagnosis.with_evidence(evidence));
+}
+
+/// Returns the finding about pods that connect in plaintext to peers whose Envoy requires mutual TLS, without the evidence of the pods.
+fn plaintext_rejected(job: &Job<'_>, policy: &PeerAuthenticationRecord, pods: &[&PodRecord], cause: &str) -> Diagnosis {
     let connect = verb(pods.len(), "connects", "connect");
-    let message = format!(
-        "{} requires mutual TLS, and {} {connect} without it: Envoy captures only the inbound traffic",
-        policy.title(),
-        pod_names(pods)
-    );
+    let message =
+        format!("{} requires mutual TLS, and {} {connect} without it{cause}", policy.title(), pod_names(pods));
     let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
-    let evidence = [mode].into_iter().chain(pods.iter().map(|pod| capture_evidence(pod)));
-    let code = DiagnosisCode::PlaintextRejected;
-    Some(diagnosis(code, job, Recovery::PlaintextStays, &message).with_evidence(evidence))
+    diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message).with_evidence([mode])
 }
 
 /// Returns the annotation by which the traffic of a pod is captured.

@@ -94,13 +94,12 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
 
 /// Returns true if Istio certainly rejects the pod because of the annotation that `rule` reports.
 fn is_rejected_by_istio(rule: &RuleOutcome, input: &LintInput<'_>) -> bool {
-    let annotations =
-        || input.original.metadata().and_then(|metadata| json::field(metadata, "annotations")?.as_object());
-    let is_invalid = |(key, value): (&String, &Value)| value.as_str().is_some_and(|value| is_rejected(key, value));
+    let pod = input.original;
+    let is_invalid = |key: &str| pod.annotation(key).is_some_and(|value| is_rejected(key, value));
     match rule.reason {
         _ if input.injection != Injection::Expected || input.labels_assumed => false,
         Reason::ProxyConfigRefused => rule.is_rejected_by_istio,
-        Reason::CaptureAnnotationInvalid => annotations().into_iter().flatten().any(is_invalid),
+        Reason::CaptureAnnotationInvalid => pod.annotation_keys().any(is_invalid),
         _ => false,
     }
 }

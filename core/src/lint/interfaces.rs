@@ -89,7 +89,7 @@ fn report_absent(
 }
 
 /// Returns `value`, in quotes if it contains blanks, which are not visible otherwise.
-fn quoted(value: &str) -> Cow<'_, str> {
+pub(super) fn quoted(value: &str) -> Cow<'_, str> {
     if value.contains(char::is_whitespace) { format!("{value:?}").into() } else { value.into() }
 }
 

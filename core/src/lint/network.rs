@@ -112,7 +112,7 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
     // Without a profile, some of several different networks may serve another purpose, so only too few are an error.
     let too_many = attached > *count && (all_equal || !per_function.is_empty());
     if attached < *count || too_many {
-        let field = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
+        let field = PointerBuf::from_tokens(["metadata", "annotations", key]).to_string();
         let message = format!("{attached} networks for {count} {adapter}: each needs exactly one");
         // The networks of the pod are those of the profile.
         let is_of_profile = per_function.is_empty() && own.is_some_and(|own| own.name.as_str() == *adapter);

@@ -298,9 +298,10 @@ impl KeyScope<'_> {
                 (of_fabric.or_else(other), fix_of(key))
             }
         };
+        let problem = problem?;
         let is_rejected = location == Location::PodAnnotation && !self.labels_assumed && is_rejected(key, value);
         let severity = if is_rejected { Severity::Error } else { Severity::Warning };
-        problem.map(|problem| Problem { severity, message: format!("{} {problem}", location.name()), fix })
+        Some(Problem { severity, message: format!("{} {problem}", location.name()), fix })
     }
 
     /// Returns the problem of a label [`keys::FABRIC`] that the rule `fabric` does not read.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::LintInput;
 use super::context::CheckContext;
+use super::interfaces::quoted;
 use super::node_labels;
 use super::rdma;
 use super::sink::FindingSink;
@@ -71,11 +72,8 @@ fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingS
         // SageMaker HyperPod has a prefix before the instance type.
         let text = context.input.pod.raw().pointer(&field).and_then(Value::as_str).unwrap_or_default();
         let prefix = text.strip_suffix(&**machine).unwrap_or_default();
-        let mut name = format!("{prefix}{machine}");
-        if name.contains(char::is_whitespace) {
-            name = format!("{name:?}");
-        }
-        let message = format!("no instance type is called {name}: did you mean {prefix}{near}?");
+        let name = format!("{prefix}{machine}");
+        let message = format!("no instance type is called {}: did you mean {prefix}{near}?", quoted(&name));
         findings.push_with_fix(Severity::Warning, field, message, FIX_FOR_NAMES);
     }
     let known: Option<Vec<(Cow<'_, str>, MachineDevices)>> =

@@ -31,6 +31,8 @@ struct Agent<'a> {
     settings: Rendezvous,
 }
 
+/// Label with the number of Jobs of a role in a `JobSet`.
+const REPLICATED_JOBS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
 /// Maximum number of words of a command that are searched, as for the settings of the process group.
 const MAX_WORDS: usize = 512;
 
@@ -91,6 +93,11 @@ impl<'a> RolePods<'a> {
     /// Returns true if the pods take part in the training.
     fn is_rank(&self) -> bool {
         workload::identify(self.original).is_some_and(|member| member.training && !workload::is_auxiliary_role(member))
+    }
+
+    /// Returns the number of Jobs of the role, if it is one of a `JobSet`.
+    fn replicated_jobs(&self) -> Option<u64> {
+        self.original.label(REPLICATED_JOBS)?.parse().ok()
     }
 
     /// Returns the containers that run torchrun.

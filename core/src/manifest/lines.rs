@@ -142,7 +142,7 @@ impl Document {
     #[must_use]
     pub fn pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
         let (object, role) = component::of_role(self.object()?, role);
-        if let Some(parts) = trainjob::newest_parts(object, role, pod, pointer) {
+        if let Some(parts) = trainjob::parts(object, role, pod, pointer, trainjob::newest_change(object)) {
             let closest = parts.iter().map(Part::deepest).min_by_key(|deepest| deepest.missing);
             let closest = closest.filter(|deepest| deepest.missing < tokens(pointer).count());
             return Some(self.text.line(closest.map_or(object, |deepest| deepest.node)));
@@ -167,7 +167,7 @@ impl Document {
         if let Some(node) = template.and_then(|template| beside(object, template, pointer)) {
             return Some(self.text.line(node));
         }
-        let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
+        let parts = trainjob::parts(object, role, pod, pointer, trainjob::CHANGES).unwrap_or_else(|| {
             template.map(|template| Part::new(template.node, pod, tokens(pointer))).into_iter().collect()
         });
         parts.iter().find_map(|part| part.deepest().own()).map(|node| self.text.line(node))

@@ -45,16 +45,11 @@ fn check_object(path: &[Step<'_>], fields: &Map<String, Value>, found: &mut Vec<
     let is_pod = is_pod_template(fields);
     let metadata = fields.get("metadata");
     let map = |name: &str| metadata.and_then(|metadata| metadata.get(name)?.as_object());
+    let map_path = |map: &str| joined(&[path, &[Step::Key("metadata"), Step::Key(map)]].concat());
+    let place = |map: &str| if is_pod { map_path(map) } else { format!("the {map} of the pod template") };
     for name in ["labels", "annotations"] {
         for key in map(name).into_iter().flat_map(Map::keys) {
-            let place = |map: &str| {
-                if is_pod {
-                    joined(&[path, &[Step::Key("metadata"), Step::Key(map)]].concat())
-                } else {
-                    format!("the {map} of the pod template")
-                }
-            };
-            let own = joined(&[path, &[Step::Key("metadata"), Step::Key(name)]].concat());
+            let own = map_path(name);
             let field = format!("{own}[{key}]");
             if let Some(near) = misspelled_key(key) {
                 let place = only_map(&near).filter(|map| *map != name).map(|map| format!(" in {}", place(map)));

@@ -82,31 +82,9 @@ pub(super) fn warnings(
         warning.with_severity(first.severity())
     });
     let warning = |entry: Entry<'_>| {
-        let (check, severity, path, key) = (entry.check(), entry.severity(), joined(&entry.path), entry.key);
-        let message = match (misspelled_key(entry.location(), key), entry.problem_in_pods(fabric)) {
-            (Some(near), _) => {
-                let place = entry.place(pod_map(near).unwrap_or(entry.map), &templates);
-                let place = place
-                    .map_or_else(|| "on the pod template of its runtime".to_owned(), |place| format!("in {place}"));
-                format!("{key} has no effect in {path}: did you mean {near} {place}?")
-            }
-            (None, _) if is_set_by_trainmesh(key) => {
-                format!("{key} has no effect in {path}: only trainmesh sets it, on pods; remove it")
-            }
-            (None, _) if entry.includes_namespace() => format!(
-                "{key} has no effect in {path}: it includes pods only as a label of their Namespace; on pods, only {} has an \
-                 effect",
-                scope::DISABLED
-            ),
-            // There is no place for a key that does not exist.
-            (None, Some(problem)) if check == OWN_KEYS && pod_map(key).is_none() => problem,
-            (None, problem) => {
-                let problem = problem.map(|problem| format!("; {problem}")).unwrap_or_default();
-                format!("{key} has no effect in {path}: {}{problem}", entry.fix(&templates))
-            }
-        };
-        let message = format!("{name}: {message}");
-        DocumentWarning::at(document, entry.position(document), check.code(), message).with_severity(severity)
+        let message = format!("{name}: {}", entry.message(&templates, fabric));
+        let warning = DocumentWarning::at(document, entry.position(document), entry.check().code(), message);
+        warning.with_severity(entry.severity())
     };
     without_effect.into_iter().map(warning).chain(more).collect()
 }
@@ -228,6 +206,33 @@ impl<'a> Entry<'a> {
         let location = self.location();
         let unknown_profile = (self.key == keys::FABRIC).then(|| fabric_problem(value, &fabric.profiles)).flatten();
         unknown_profile.or_else(|| problem(location, self.key, value))
+    }
+
+    /// Returns why the entry has no effect, and how to correct it.
+    fn message(&self, templates: &[Template<'_>], fabric: &Fabric) -> String {
+        let (path, key) = (joined(&self.path), self.key);
+        match (misspelled_key(self.location(), key), self.problem_in_pods(fabric)) {
+            (Some(near), _) => {
+                let place = self.place(pod_map(near).unwrap_or(self.map), templates);
+                let place = place
+                    .map_or_else(|| "on the pod template of its runtime".to_owned(), |place| format!("in {place}"));
+                format!("{key} has no effect in {path}: did you mean {near} {place}?")
+            }
+            (None, _) if is_set_by_trainmesh(key) => {
+                format!("{key} has no effect in {path}: only trainmesh sets it, on pods; remove it")
+            }
+            (None, _) if self.includes_namespace() => format!(
+                "{key} has no effect in {path}: it includes pods only as a label of their Namespace; on pods, only {} has an \
+                 effect",
+                scope::DISABLED
+            ),
+            // There is no place for a key that does not exist.
+            (None, Some(problem)) if self.check() == OWN_KEYS && pod_map(key).is_none() => problem,
+            (None, problem) => {
+                let problem = problem.map(|problem| format!("; {problem}")).unwrap_or_default();
+                format!("{key} has no effect in {path}: {}{problem}", self.fix(templates))
+            }
+        }
     }
 
     /// Returns the path of the object that the entry is about, which contains its map or its metadata.

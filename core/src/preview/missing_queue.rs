@@ -65,6 +65,11 @@ pub(super) fn warnings(
         Some(integration) if is_left => format!(", and enable Kueue's integration {integration}"),
         _ => String::new(),
     };
+    let consequence = if is_left {
+        format!(", so that Kueue does not manage the pods of gang mode kueue, {UNLESS_DEFAULT}")
+    } else {
+        String::new()
+    };
     let api_version = json::text(value, "apiVersion").unwrap_or_default();
     let is_managed = integration.is_some() || MANAGED_AS_PODS.contains(&(api_version, kind));
     let keys = if is_managed { similar_keys(value, path) } else { Vec::new() };
@@ -77,19 +82,9 @@ pub(super) fn warnings(
     };
     let mistakes = keys.into_iter().filter(is_mistake);
     let mut warnings: Vec<DocumentWarning> = Vec::new();
-    for SimilarKey { owner, map, key, is_of_pods } in mistakes {
-        let place = if is_of_pods { format!(" in {path}.metadata.labels") } else { String::new() };
-        let fix = match (map, key) {
-            ("labels", KUEUE_QUEUE) => "set it to the name of a LocalQueue".to_owned(),
-            (_, KUEUE_QUEUE) if is_of_pods => format!("set the label{place}"),
-            (_, KUEUE_QUEUE) => "make it a label".to_owned(),
-            _ => format!("use {KUEUE_QUEUE}{place}"),
-        };
-        let consequence = if is_left {
-            format!(", so that Kueue does not manage the pods of gang mode kueue, {UNLESS_DEFAULT}")
-        } else {
-            String::new()
-        };
+    for similar in mistakes {
+        let fix = similar.fix(path);
+        let SimilarKey { owner, map, key, is_of_pods: _ } = similar;
         let entry = map.trim_end_matches('s');
         let message = format!("{entry} {key} names no queue{consequence}: {fix}{enable}");
         warnings.push(warning(&format!("{owner}.metadata.{map}[{key}]"), &message));
@@ -149,6 +144,17 @@ impl<'a> SimilarKey<'a> {
             found.extend(similar.map(|key| Self { owner: owner.to_owned(), map, key, is_of_pods }));
         }
         found
+    }
+
+    /// Returns how to give the object at `path`, which Kueue manages, the label of a queue instead.
+    fn fix(&self, path: &str) -> String {
+        let place = if self.is_of_pods { format!(" in {path}.metadata.labels") } else { String::new() };
+        match (self.map, self.key) {
+            ("labels", KUEUE_QUEUE) => "set it to the name of a LocalQueue".to_owned(),
+            (_, KUEUE_QUEUE) if self.is_of_pods => format!("set the label{place}"),
+            (_, KUEUE_QUEUE) => "make it a label".to_owned(),
+            _ => format!("use {KUEUE_QUEUE}{place}"),
+        }
     }
 }
 

@@ -95,13 +95,14 @@ fn nameless_pod(object: &Value) -> Option<PathProblem> {
 
 /// Returns true if `object` has a name, or the start of a name. Those of other types are errors of their own.
 fn has_name(object: &Value) -> bool {
-    let metadata = object.get("metadata").filter(|metadata| !metadata.is_null());
-    let is_set = |field: &str| {
-        metadata
-            .and_then(|metadata| metadata.get(field))
-            .is_some_and(|name| !name.is_null() && name.as_str() != Some(""))
-    };
-    metadata.is_some_and(|metadata| !metadata.is_object()) || is_set("name") || is_set("generateName")
+    let is_set = |name: &Value| !name.is_null() && name.as_str() != Some("");
+    match object.get("metadata") {
+        None | Some(Value::Null) => false,
+        Some(Value::Object(metadata)) => {
+            ["name", "generateName"].into_iter().any(|field| metadata.get(field).is_some_and(is_set))
+        }
+        Some(_) => true,
+    }
 }
 
 /// Adds `severity` to each path with its message.

@@ -108,7 +108,7 @@ impl Preview {
         if let Some(hidden) = hidden_pods(&document.value, group) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hidden}")));
         }
-        let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);
+        let is_of_kubernetes = workload::is_group_of_kubernetes(group);
         let what = if is_of_kubernetes { "creates no pods" } else { "contains no pod template" };
         Ok(DocumentPreview::Skipped(format!("{name} {what}")))
     }

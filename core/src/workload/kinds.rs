@@ -65,7 +65,7 @@ pub static KINDS: &[&WorkloadKind] = &[
 /// Returns the kind for the `apiVersion` and `kind` of a manifest.
 #[must_use]
 pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = group_and_version(api_version);
     KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
 }
 
@@ -73,7 +73,12 @@ pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
 /// returns the one with the most similar version: `v2beta1` for `v1beta1`.
 #[must_use]
 pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = group_and_version(api_version);
+    nearest_version(group, version, kind)
+}
+
+/// Does the same as [`find_other_version`] for an API group and a version.
+pub(super) fn nearest_version(group: &str, version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let similarity = |known: &&WorkloadKind| {
         let common = |other: &&str| version.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
         // Of `v1` and `v2`, neither is a misspelled other.
@@ -85,6 +90,11 @@ pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static Work
     };
     let same_name = |known: &&WorkloadKind| known.kind.eq_ignore_ascii_case(kind) && known.group == group;
     KINDS.iter().copied().filter(same_name).max_by_key(similarity)
+}
+
+/// Returns the API group and the version of an `apiVersion`. The core group has an empty name.
+pub(super) fn group_and_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
 }
 
 /// Returns the API group of a kind that has the name of a built-in one, which distinguishes them: `batch.volcano.sh` of Job. It is

@@ -1,7 +1,8 @@
 //! Misspelled kinds.
 
+use super::kinds::{group_and_version, nearest_version};
 use super::read_kinds::{READ_GROUPS, READ_KINDS, ReadKind};
-use super::{KINDS, RenderError, WorkloadKind, find_other_version};
+use super::{KINDS, RenderError, WorkloadKind, kinds_named};
 use crate::hint::nearest;
 
 /// Field with the group and version of an object.
@@ -48,42 +49,40 @@ const ALIASES: [(&str, &str, &str); 2] =
 /// supported or read.
 pub(crate) fn misnamed(api_version: &str, kind: &str) -> Option<RenderError> {
     let found = format!("{api_version} {kind}");
+    let (group, version) = group_and_version(api_version);
     let version_path = || API_VERSION.to_owned();
-    if let Some(known) = find_other_version(api_version, kind) {
+    if let Some(known) = nearest_version(group, version, kind) {
         if kind == known.kind {
             return Some(RenderError::Version { path: version_path(), found, supported: known.name() });
         }
-        let (_, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let near = if known.versions.contains(&version) { known.kind.to_owned() } else { known.name() };
         return Some(RenderError::Kind { path: "kind".to_owned(), found, near });
     }
-    if let Some(near) = nearest_kind(api_version, kind) {
+    if let Some(near) = nearest_kind(group, kind) {
         return Some(RenderError::Kind { path: "kind".to_owned(), found, near: near.to_owned() });
     }
-    if let Some(known) = kind_of_similar_group(api_version, kind) {
+    if let Some(known) = kind_of_similar_group(group, version, kind) {
         let path = if kind == known.kind { version_path() } else { "kind".to_owned() };
         return Some(RenderError::Kind { path, found, near: known.name() });
     }
-    if let Some(known) = kind_of_another_project(api_version, kind) {
+    if let Some(known) = kind_of_another_project(group, version, kind) {
         return Some(RenderError::Kind { path: version_path(), found, near: known.name() });
     }
     let known: Vec<&ReadKind> = READ_KINDS.iter().filter(|known| known.kind == kind).collect();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if let Some(own) = known.iter().find(|known| known.group == group) {
         let error = || RenderError::Version { path: version_path(), found, supported: own.name() };
         return own.lacks_version(version).then(error);
     }
     let groups: Vec<&str> = known.iter().filter(|known| !known.has_namesakes).map(|known| known.group).collect();
-    let near = similar_group(group, &groups)
-        .or_else(|| groups.first().copied().filter(|_| is_group_of_kubernetes(api_version)));
+    let near =
+        similar_group(group, &groups).or_else(|| groups.first().copied().filter(|_| is_group_of_kubernetes(group)));
     let near = known.into_iter().find(|known| Some(known.group) == near)?;
     Some(RenderError::Kind { path: version_path(), found, near: near.name() })
 }
 
 /// Returns the kind that a misspelled `kind` of the same API group probably means. Returns `None` if the kind exists, or may
 /// exist.
-fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str> {
-    let group = group_of(api_version);
+fn nearest_kind(group: &str, kind: &str) -> Option<&'static str> {
     // `kubectl get` never writes kinds such as PodList, but they exist.
     let item = kind.strip_suffix("List").unwrap_or(kind);
     if NOT_MISSPELLED.contains(&(group, item)) {
@@ -108,20 +107,17 @@ fn is_acronym(text: &str, kind: &str) -> bool {
 
 /// Returns the supported kind that a manifest probably means whose API group does not exist: the kind has another group, and only
 /// Kubernetes itself defines kinds in the group of the manifest, or its name is misspelled. Of several versions, it is the most similar.
-fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let known: Vec<_> = KINDS.iter().copied().filter(|known| known.kind.eq_ignore_ascii_case(kind)).collect();
-    if known.is_empty() && is_group_of_kubernetes(api_version) {
-        return kind_with_acronym(kind);
-    }
-    let groups: Vec<&str> = known.iter().map(|known| known.group).collect();
-    let is_of_kubernetes = |group: &&&str| GROUPS.iter().any(|(name, _)| name == *group);
-    let near = if is_group_of_kubernetes(api_version) {
-        groups.iter().find(is_of_kubernetes).or(groups.first()).copied()
-    } else {
+fn kind_of_similar_group(group: &str, version: &str, kind: &str) -> Option<&'static WorkloadKind> {
+    let known = KINDS.iter().filter(|known| known.kind.eq_ignore_ascii_case(kind));
+    let groups: Vec<&str> = known.map(|known| known.group).collect();
+    let near = if !is_group_of_kubernetes(group) {
         similar_group(group, &groups)
+    } else if groups.is_empty() {
+        return kind_with_acronym(kind);
+    } else {
+        groups.iter().find(|known| is_group_of_kubernetes(known)).or(groups.first()).copied()
     };
-    find_other_version(&format!("{}/{version}", near?), kind)
+    nearest_version(near?, version, kind)
 }
 
 /// Returns the supported kind whose name, and no other one, `text` abbreviates.
@@ -133,15 +129,13 @@ fn kind_with_acronym(text: &str) -> Option<&'static WorkloadKind> {
 
 /// Returns the supported kind of this name that another project defines, if the API group is that of a supported kind: a `JobSet` of
 /// Kubeflow does not exist. Projects have kinds with the names of those of Kubernetes, such as a `CronJob`.
-fn kind_of_another_project(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let (group, version) = api_version.split_once('/')?;
+fn kind_of_another_project(group: &str, version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     if !KINDS.iter().any(|known| known.group == group) {
         return None;
     }
-    let mut groups = KINDS.iter().filter(|known| known.kind == kind).map(|known| known.group);
+    let mut groups = kinds_named(kind).map(|known| known.group);
     let owner = groups.next().filter(|owner| *owner != group && groups.all(|other| other == *owner))?;
-    let near = format!("{owner}/{version}");
-    find_other_version(&near, kind).filter(|_| !is_group_of_kubernetes(&near))
+    if is_group_of_kubernetes(owner) { None } else { nearest_version(owner, version, kind) }
 }
 
 /// Returns the group in `known` that `group` probably means. The first label of a group may be missing, added or another one:
@@ -164,13 +158,8 @@ fn is_within(group: &str, parent: &str) -> bool {
 }
 
 /// Returns true if only Kubernetes itself defines kinds of the API group.
-pub(crate) fn is_group_of_kubernetes(api_version: &str) -> bool {
-    let group = group_of(api_version);
+pub(crate) fn is_group_of_kubernetes(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io")
-}
-
-fn group_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 #[cfg(test)]
@@ -217,7 +206,8 @@ mod tests {
         #[case] kind: &str,
         #[case] expected: Option<&str>,
     ) {
-        assert_eq!(nearest_kind(api_version, kind), expected);
+        let (group, _) = group_and_version(api_version);
+        assert_eq!(nearest_kind(group, kind), expected);
     }
 
     #[rstest]
@@ -241,7 +231,8 @@ mod tests {
     #[case::tutorial("batch.tutorial.kubebuilder.io/v1", "CronJob", None)]
     #[case::no_workload("v1", "Config", None)]
     fn similar_groups_are_found(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Option<&str>) {
-        let found = kind_of_similar_group(api_version, kind).map(WorkloadKind::name);
+        let (group, version) = group_and_version(api_version);
+        let found = kind_of_similar_group(group, version, kind).map(WorkloadKind::name);
         assert_eq!(found.as_deref(), expected);
     }
 
@@ -307,6 +298,7 @@ mod tests {
     #[case::extension("jobset.x-k8s.io/v1alpha2", false)]
     #[case::other("argoproj.io/v1alpha1", false)]
     fn groups_of_kubernetes_are_known(#[case] api_version: &str, #[case] expected: bool) {
-        assert_eq!(is_group_of_kubernetes(api_version), expected);
+        let (group, _) = group_and_version(api_version);
+        assert_eq!(is_group_of_kubernetes(group), expected);
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::directory::{is_log, logs_in};
 use crate::cli::{print_error, print_note, print_warning, stderr};
-use crate::manifest::{InputError, Inputs, has_extension};
+use crate::manifest::{InputError, Inputs, STDIN_NAME, has_extension};
 use trainmesh_core::diagnosis::{
     ClusterSnapshot, LogName, LogReader, MAX_LOG, ObjectReader, ObjectRecord, UnassignedLog,
 };
@@ -33,8 +33,6 @@ const NO_TYPE: &str = "not a Kubernetes object: it has no `apiVersion` and no `k
 const OUTPUT: &str = "the line is no part of an object";
 /// Part of the error about an alias whose anchor is in another item of a list, as after a conversion by a YAML library.
 const UNKNOWN_ANCHOR: &str = "found unknown anchor";
-/// Source of errors about standard input.
-const STDIN_SOURCE: &str = "stdin";
 /// Path of standard input.
 const STDIN: &str = "-";
 /// Time after the newest time in a dump within which it is probably written, if something happens in the cluster.
@@ -332,7 +330,7 @@ fn hint(error: &DocumentError) -> Option<&'static str> {
         return Some("write the dump with kubectl get -o yaml or -o json, without describe or --output-watch-events");
     }
     let is_start = error.document == 0 && error.line.is_some_and(|line| line <= MAX_LOG_LINE);
-    let is_log = &*error.source == STDIN_SOURCE && is_start && !error.message.starts_with(ITEM);
+    let is_log = &*error.source == STDIN_NAME && is_start && !error.message.starts_with(ITEM);
     is_log.then_some("a log is read only from a file that is named *.log")
 }
 
@@ -437,7 +435,7 @@ fn without_padding(head: &[u8]) -> &[u8] {
 
 /// Returns which program wrote a regular file that is no dump. Standard input and pipes cannot be read again.
 fn other_file(path: &Path) -> Option<&'static str> {
-    let is_file = |path: &&Path| path.as_os_str() != STDIN_SOURCE && path.is_file();
+    let is_file = |path: &&Path| path.as_os_str() != STDIN_NAME && path.is_file();
     let mut file = File::open(Some(path).filter(is_file)?).ok()?;
     let mut head = [0; MAX_HEAD];
     let count = file.read(&mut head).ok()?;

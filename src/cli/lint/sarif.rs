@@ -10,15 +10,12 @@ use serde_json::{Value, json};
 use super::super::notes::Note;
 use super::summary::MANIFEST_RULE;
 use super::{LintReport, PodFindings, finish, pod_name};
-use crate::manifest::normalize;
+use crate::manifest::{STDIN_NAME, normalize};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::lint::{Check, checks};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-
-/// Source of documents on standard input.
-const STDIN: &str = "stdin";
 
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
     let checks = checks();
@@ -158,7 +155,7 @@ fn location(source: &str, line: Option<u64>) -> Value {
 fn artifact(source: &str) -> Value {
     // Tools cannot resolve these to a file.
     let description = match source {
-        STDIN => Some("standard input"),
+        STDIN_NAME => Some("standard input"),
         flag if DocumentWarning::FLAGS.contains(&flag) => Some("the command line"),
         _ => None,
     };

@@ -110,15 +110,15 @@ pub(super) fn report_duplicate_mounts(other: Option<&str>, lists: &[&str], field
 
 /// Returns the settings that may apply to a pod to which an earlier one of the same name applies.
 fn ambiguous<'a>(settings: &[(usize, &'a Setting)]) -> Vec<(usize, &'a Setting)> {
-    let machines = |setting: &'_ Setting| setting.when.as_ref().map(|when| when.sku.clone()).unwrap_or_default();
-    let mut earlier: BTreeMap<&str, Vec<&Setting>> = BTreeMap::new();
+    let mut earlier: BTreeMap<&str, Vec<&[MachinePattern]>> = BTreeMap::new();
     let mut found = Vec::new();
     for &(index, setting) in settings {
+        let machines = setting.when.as_ref().map(|when| when.sku.as_slice()).unwrap_or_default();
         let same = earlier.entry(setting.name.as_str()).or_default();
-        if same.iter().any(|other| MachinePattern::overlap(&machines(other), &machines(setting))) {
+        if same.iter().any(|other| MachinePattern::overlap(other, machines)) {
             found.push((index, setting));
         }
-        same.push(setting);
+        same.push(machines);
     }
     found
 }

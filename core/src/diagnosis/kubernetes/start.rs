@@ -85,33 +85,29 @@ pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec
     }
     for (image, waiting) in by_image {
         let events: Vec<&EventRecord> = waiting.iter().filter_map(|waiting| pull_failure(waiting, context)).collect();
-        let contains = |text: &str| {
-            let messages = waiting.iter().filter_map(|(.., message)| *message);
-            let messages = messages.chain(events.iter().map(|event| &*event.message));
-            messages.into_iter().any(|message| message.to_ascii_lowercase().contains(text))
-        };
-        let has_any = |texts: &[&str]| texts.iter().any(|text| contains(text));
-        let is_limited = has_any(&LIMITED);
-        let recovery = if waiting.iter().any(|(_, _, reason, _)| INVALID_REASONS.contains(reason)) {
-            Recovery::ImageInvalid
-        } else if is_limited {
-            Recovery::ImageRetried
-        } else if has_any(&MISSING) || has_any(&PLATFORM) {
-            Recovery::ImageMissing
+        let messages = waiting.iter().filter_map(|(.., message)| *message);
+        let messages: Vec<String> =
+            messages.chain(events.iter().map(|event| &*event.message)).map(str::to_ascii_lowercase).collect();
+        let has_any = |texts: &[&str]| messages.iter().any(|message| texts.iter().any(|text| message.contains(text)));
+        let (recovery, fix) = if waiting.iter().any(|(_, _, reason, _)| INVALID_REASONS.contains(reason)) {
+            (Recovery::ImageInvalid, Some(INVALID_FIX))
+        } else if has_any(&LIMITED) {
+            (Recovery::ImageRetried, Some(LIMITED_FIX))
+        } else if has_any(&PLATFORM) {
+            (Recovery::ImageMissing, Some(PLATFORM_FIX))
+        } else if has_any(&MISSING) {
+            (Recovery::ImageMissing, None)
+        } else if has_any(&DISK) {
+            (Recovery::ImageRetried, Some(DISK_FIX))
+        } else if has_any(&UNREACHED) {
+            (Recovery::ImageRetried, Some(UNREACHED_FIX))
         } else {
-            Recovery::ImageRetried
+            (Recovery::ImageRetried, None)
         };
         let problem = format!("cannot pull image {image}");
-        let diagnosis = report(DiagnosisCode::ImagePullFails, job, context, &waiting, recovery, &problem)
-            .with_evidence(events.iter().map(|event| event_evidence(event)));
-        found.push(match recovery {
-            Recovery::ImageInvalid => diagnosis.with_fix(INVALID_FIX),
-            _ if is_limited => diagnosis.with_fix(LIMITED_FIX),
-            _ if has_any(&PLATFORM) => diagnosis.with_fix(PLATFORM_FIX),
-            Recovery::ImageRetried if has_any(&DISK) => diagnosis.with_fix(DISK_FIX),
-            Recovery::ImageRetried if has_any(&UNREACHED) => diagnosis.with_fix(UNREACHED_FIX),
-            _ => diagnosis,
-        });
+        let diagnosis = report(DiagnosisCode::ImagePullFails, job, context, &waiting, recovery, &problem);
+        let evidence = events.iter().map(|event| event_evidence(event));
+        found.push(diagnosis.with_evidence(evidence).with_fix(fix));
     }
 }
 

@@ -76,11 +76,12 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>) -> Option<Diagnosis> {
     let is_enabled = context.namespace(job.namespace).map(|namespace| namespace.is_enabled);
     let is_missed = is_enabled == Some(true) && outlived.iter().all(|pod| is_unwatched(pod));
     let has_no_kill = outlived.iter().any(|pod| pod.running_sidecars.iter().any(|name| lacks_kill(pod, name)));
-    let recovery = match blocked().next() {
-        Some(_) => Recovery::SidecarBlocked,
-        None if has_no_kill => Recovery::SidecarBlocked,
-        None if is_missed => Recovery::SidecarMissed,
-        None => Recovery::SidecarRuns,
+    let recovery = if blocked().next().is_some() || has_no_kill {
+        Recovery::SidecarBlocked
+    } else if is_missed {
+        Recovery::SidecarMissed
+    } else {
+        Recovery::SidecarRuns
     };
     let failure = first_failure(&outlived);
     let failed = failure.map(|(pod, _, ended)| {

@@ -1,6 +1,7 @@
 //! Lines whose cause is known.
 
 use super::job_logs::{JobLogs, PodLog, names};
+use super::message::NO_DEVICE;
 use super::peers::distinct;
 use crate::diagnosis::snapshot::container::ContainerRecord;
 use crate::diagnosis::snapshot::log::{ContainerLog, Quote};
@@ -21,20 +22,16 @@ const DEVICE_FIX: &str = "\
     the process reaches no accelerator: run nvidia-smi in the container and on its node, and check CUDA_VISIBLE_DEVICES, the driver, and, for \
     error 802, the fabric manager of the node";
 /// Fixes for errors whose lines name the cause, the first one that applies.
-const FIXES: [(&str, &str); 8] = [
-    ("No CUDA GPUs are available", DEVICE_FIX),
-    ("Unexpected error from cudaGetDeviceCount()", DEVICE_FIX),
-    ("CUDA driver initialization failed", DEVICE_FIX),
-    ("Found no NVIDIA driver on your system", DEVICE_FIX),
+const FIXES: [(&[&str], &str); 4] = [
+    (&NO_DEVICE, DEVICE_FIX),
     (
-        "OutOfMemoryError: ",
+        &["OutOfMemoryError: "],
         "the program needs more memory than the accelerator has: lower its batch size or sequence length, shard or recompute more, or find \
          another process on the device with nvidia-smi; neither the network nor, without other errors, the node is the cause",
     ),
-    ("EADDRINUSE", PORT_FIX),
-    ("Address already in use", PORT_FIX),
+    (&["EADDRINUSE", "Address already in use"], PORT_FIX),
     (
-        "Detected mismatch between collectives",
+        &["Detected mismatch between collectives"],
         "the ranks called different operations: compare those in the lines, and look in the program for a branch that differs between ranks",
     ),
 ];
@@ -119,7 +116,7 @@ pub(super) fn check_others(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
     });
     let evidence = affected.iter().flat_map(|pod| pod.log.errors.iter().map(|quote| pod.evidence(quote)));
     let contains = |part: &str| affected.iter().any(|pod| pod.log.errors.iter().any(|quote| quote.text.contains(part)));
-    let fix = FIXES.iter().find(|(part, _)| contains(part)).map(|(_, fix)| *fix);
+    let fix = FIXES.iter().find(|(parts, _)| parts.iter().any(|part| contains(part))).map(|(_, fix)| *fix);
     let code = DiagnosisCode::UnexplainedError;
     let mut diagnosis = logs.diagnosis(code, Recovery::ErrorUnknown, &message).with_evidence(evidence).with_fix(fix);
     if !affected.iter().any(PodLog::is_fatal) {

@@ -101,7 +101,7 @@ const FATAL: [&str; 22] = [
 ];
 /// Exceptions of PyTorch about accelerators that a process does not reach. As warnings, they do not terminate it.
 const EXCEPTION: &str = "RuntimeError: ";
-const NO_DEVICE: [&str; 4] = [
+pub(super) const NO_DEVICE: [&str; 4] = [
     "No CUDA GPUs are available",
     "Unexpected error from cudaGetDeviceCount()",
     "CUDA driver initialization failed",

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::process_group::REPLICATED_JOBS;
 use super::{Agent, WorkloadManifest, words};
 use crate::json;
 use crate::pod::Container;
@@ -52,15 +51,14 @@ pub(super) fn problem(
     if !field.is_some_and(|field| field.contains(FIELD)) {
         return None;
     }
-    let jobs = role.original.label(REPLICATED_JOBS).and_then(|jobs| jobs.parse::<u64>().ok());
-    if let Some(jobs) = jobs.filter(|jobs| *jobs > 1) {
-        let of_job = role.replicas?.checked_div(jobs)?;
-        let problem = || {
-            format!(
-                "--node-rank is the completion index, which each of the {jobs} Jobs counts from 0: the group never forms"
-            )
-        };
-        return (min > of_job).then(|| (problem(), FIX_JOBS));
+    if let Some(jobs) = role.replicated_jobs().filter(|jobs| *jobs > 1) {
+        if min <= role.replicas?.checked_div(jobs)? {
+            return None;
+        }
+        let problem = format!(
+            "--node-rank is the completion index, which each of the {jobs} Jobs counts from 0: the group never forms"
+        );
+        return Some((problem, FIX_JOBS));
     }
     let completions = workload.value().pointer("/spec/completions").and_then(Value::as_u64)?;
     let last = completions.checked_sub(1).filter(|last| *last >= max)?;

@@ -24,8 +24,6 @@ const PROCESSES: &str = "PET_NPROC_PER_NODE";
 pub(super) const STATIC: &str = "static";
 /// Backend with a store in one of the agents.
 const C10D: &str = "c10d";
-/// Label with the number of Jobs of a role in a `JobSet`.
-pub(super) const REPLICATED_JOBS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
 /// Annotation with the number of pods in a group of a `LeaderWorkerSet`.
 const GROUP_SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 /// Kinds whose pods may run separate programs, each with a group of its own.
@@ -342,9 +340,12 @@ fn report_default(agent: &Agent<'_>, pods: u64, lack_address: bool, findings: &m
 
 /// Part of TR008: a completion index that is no rank in the group.
 fn report_index(workload: &WorkloadManifest<'_>, agent: &Agent<'_>, findings: &mut FindingSink<'_>) {
+    if !is_static(agent) || is_standalone(agent) {
+        return;
+    }
     let nodes = agent.setting(NODES).and_then(node_range).filter(|(_, max)| *max > 1);
     let problem = nodes.and_then(|nodes| completion_index::problem(workload, agent, nodes));
-    let Some((problem, fix)) = problem.filter(|_| is_static(agent) && !is_standalone(agent)) else { return };
+    let Some((problem, fix)) = problem else { return };
     let container = agent.container;
     let rank = Rendezvous::argument(container, NODE_RANK);
     let field = rank.map_or_else(|| container.pointer(), |rank| container.argument_pointer(rank));
@@ -484,8 +485,7 @@ fn group_sizes(workload: &WorkloadManifest<'_>, role: &RolePods<'_>) -> Option<V
         WorkloadManifest::pods(workload.ranks().filter(has_agents))?,
         WorkloadManifest::pods(workload.ranks().filter(may_have_agents))?,
     ];
-    let jobs = role.original.label(REPLICATED_JOBS).and_then(|jobs| jobs.parse::<u64>().ok());
-    sizes.extend(jobs.and_then(|jobs| of_role.checked_div(jobs)));
+    sizes.extend(role.replicated_jobs().and_then(|jobs| of_role.checked_div(jobs)));
     let gang = workload.gang.filter(|_| workload.ranks().all(RolePods::may_run_torchrun));
     if let Some(gang) = gang {
         sizes.push(gang.shape.roles.iter().fold(0, |sum, role| sum.saturating_add(role.size)));

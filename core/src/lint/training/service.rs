@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, NODES, REPLICATED_JOBS, STATIC, option};
+use super::process_group::{BACKEND, MASTER_ADDRESS, MASTER_PORT, NODES, STATIC, option};
 use super::{Agent, RolePods, WorkloadManifest};
 use crate::finding::Severity;
 use crate::json;
@@ -97,7 +97,6 @@ impl<'a> MasterAddress<'a> {
 
     /// Returns the problem of a host in the subdomain of the pods of a Job or `JobSet` that none of them is. Its name is like theirs, or
     /// the pods are all nodes of the group, the first of which the address must name.
-    /// Of a Job that is a whole group, the host may also be a pod of the name that the Job had before it was renamed.
     fn absent_pod(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
         let Self { name, host, nodes, .. } = self;
         let (hostname, service) = local_name(host, workload)?;
@@ -107,22 +106,9 @@ impl<'a> MasterAddress<'a> {
             return None;
         }
         let is_absent = if workload.is_kind("Job", "batch/") {
-            let mut ranks = workload.ranks();
-            let (Some(role), None) = (ranks.next(), ranks.next()) else { return None };
-            let pods = role.replicas?;
-            let own = spec_text(role, "hostname").and_then(prefix_of_index)?;
-            let index = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.parse::<u64>().ok());
-            let is_group = *nodes == Some(pods);
-            let may_be_theirs = spec_text(role, "subdomain") == Some(service) && (index.is_some() || is_group);
-            may_be_theirs && index.is_none_or(|index| index >= pods)
-                || is_group && is_former_name(hostname, service, own)
+            is_absent_in_job(hostname, service, *nodes, workload)
         } else if workload.is_kind("JobSet", "jobset.x-k8s.io/") {
-            let is_group = nodes.is_some() && *nodes == WorkloadManifest::pods(workload.ranks());
-            let job_set = json::text(workload.value().get("metadata")?, "name");
-            let is_of_job_set = hostname.strip_prefix(service).is_some_and(|rest| rest.starts_with('-'));
-            let is_own = job_set == Some(service) && is_of_job_set;
-            let in_subdomain = workload.roles.iter().all(|role| spec_text(role, "subdomain") == Some(service));
-            in_subdomain && (is_group || is_own) && !workload.roles.iter().any(|role| is_in_job_set(hostname, role))
+            is_absent_in_job_set(hostname, service, *nodes, workload)
         } else {
             false
         };
@@ -136,7 +122,7 @@ impl<'a> MasterAddress<'a> {
         if known.is_some_and(|(_, manifest)| manifest.selector.is_empty()) {
             return None;
         }
-        let subdomain = pod.spec()?.get("subdomain").and_then(Value::as_str).filter(|subdomain| !subdomain.is_empty());
+        let subdomain = spec_text(pod, "subdomain").filter(|subdomain| !subdomain.is_empty());
         let own = match subdomain {
             Some(subdomain) if subdomain == service => {
                 let (service, manifest) = known?;
@@ -153,7 +139,7 @@ impl<'a> MasterAddress<'a> {
     fn misspelled_service(&self, workload: &WorkloadManifest<'_>) -> Option<String> {
         let Self { name, host, .. } = self;
         let (pod, service) = named_pod(host, workload)?;
-        let is_subdomain = pod.spec()?.get("subdomain").and_then(Value::as_str) == Some(service);
+        let is_subdomain = spec_text(pod, "subdomain") == Some(service);
         if !is_subdomain || workload.objects.service(service, workload.namespace).is_some() {
             return None;
         }
@@ -207,8 +193,8 @@ pub(super) fn check_service(workload: &WorkloadManifest<'_>, role: &RolePods<'_>
 fn named_pod<'a>(host: &'a str, workload: &WorkloadManifest<'a>) -> Option<(Pod<'a>, &'a str)> {
     let (hostname, service) = local_name(host, workload)?;
     let is_numbered_like = |pod: Pod<'_>| {
-        let own = pod.spec().and_then(|spec| spec.get("hostname")).and_then(Value::as_str);
-        own.is_some_and(|own| prefix_of_index(own).is_some_and(|prefix| prefix_of_index(hostname) == Some(prefix)))
+        let own = spec_text(pod, "hostname").and_then(prefix_of_index);
+        own.is_some_and(|prefix| prefix_of_index(hostname) == Some(prefix))
     };
     let role = workload.roles.iter().find(|role| is_exact(role) && is_numbered_like(role.original));
     role.map(|role| (role.original, service))
@@ -226,17 +212,41 @@ fn local_name<'a>(host: &'a str, workload: &WorkloadManifest<'_>) -> Option<(&'a
     is_local.then_some((hostname, service))
 }
 
-/// Returns the field `name` of the spec of the pods.
-fn spec_text<'a>(role: &RolePods<'a>, name: &str) -> Option<&'a str> {
-    role.original.spec()?.get(name).and_then(Value::as_str)
+/// Returns the field `name` of the spec of `pod`.
+fn spec_text<'a>(pod: Pod<'a>, name: &str) -> Option<&'a str> {
+    pod.spec()?.get(name).and_then(Value::as_str)
+}
+
+/// Returns true if `hostname` in `service` is no pod of a Job, although its name is like theirs, or they are all `nodes` of the group. Of
+/// such a group, the host may also be a pod of the name that the Job had before it was renamed.
+fn is_absent_in_job(hostname: &str, service: &str, nodes: Option<u64>, workload: &WorkloadManifest<'_>) -> bool {
+    let mut ranks = workload.ranks();
+    let (Some(role), None) = (ranks.next(), ranks.next()) else { return false };
+    let own = spec_text(role.original, "hostname").and_then(prefix_of_index);
+    let (Some(pods), Some(own)) = (role.replicas, own) else { return false };
+    let index = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.parse::<u64>().ok());
+    let is_group = nodes == Some(pods);
+    let may_be_theirs = spec_text(role.original, "subdomain") == Some(service) && (index.is_some() || is_group);
+    may_be_theirs && index.is_none_or(|index| index >= pods) || is_group && is_former_name(hostname, service, own)
+}
+
+/// Returns true if `hostname` in `service`, the subdomain of all pods of a `JobSet`, is none of them, although its name is like theirs, or
+/// they are all `nodes` of the group.
+fn is_absent_in_job_set(hostname: &str, service: &str, nodes: Option<u64>, workload: &WorkloadManifest<'_>) -> bool {
+    let Some(metadata) = workload.value().get("metadata") else { return false };
+    let is_group = nodes.is_some() && nodes == WorkloadManifest::pods(workload.ranks());
+    let is_of_job_set = hostname.strip_prefix(service).is_some_and(|rest| rest.starts_with('-'));
+    let is_own = json::text(metadata, "name") == Some(service) && is_of_job_set;
+    let in_subdomain = workload.roles.iter().all(|role| spec_text(role.original, "subdomain") == Some(service));
+    in_subdomain && (is_group || is_own) && !workload.roles.iter().any(|role| is_in_job_set(hostname, role))
 }
 
 /// Returns true if `hostname` may be that of a pod of `role` in a `JobSet`: `JOBSET-ROLE-JOB-POD`.
 fn is_in_job_set(hostname: &str, role: &RolePods<'_>) -> bool {
     // Pods without an index have no record.
-    let Some(first) = spec_text(role, "hostname") else { return false };
-    let jobs = role.original.label(REPLICATED_JOBS).and_then(|jobs| jobs.parse::<u64>().ok());
-    let (Some(own), Some(jobs), Some(pods)) = (first.strip_suffix("-0-0"), jobs, role.replicas) else { return true };
+    let Some(first) = spec_text(role.original, "hostname") else { return false };
+    let known = (first.strip_suffix("-0-0"), role.replicated_jobs(), role.replicas);
+    let (Some(own), Some(jobs), Some(pods)) = known else { return true };
     let numbers = hostname.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
     let numbers = numbers.and_then(|(job, pod)| Some((job.parse::<u64>().ok()?, pod.parse::<u64>().ok()?)));
     numbers.is_some_and(|(job, pod)| job < jobs && Some(pod) < pods.checked_div(jobs))

@@ -172,7 +172,7 @@ fn find_field<'tree>(
     if let Some(node) = template.and_then(|template| beside(object, template, pointer)) {
         return (Some(node.value) == pod.pointer(pointer)).then_some(node);
     }
-    let parts = trainjob::parts(object, role, pod, pointer).unwrap_or_else(|| {
+    let parts = trainjob::parts(object, role, pod, pointer, trainjob::CHANGES).unwrap_or_else(|| {
         template.map(|template| Part::new(template.node, pod, tokens(pointer))).into_iter().collect()
     });
     parts.iter().find_map(|part| wanted.take(part.deepest()))
@@ -194,7 +194,7 @@ fn in_patch<'tree>(
     wanted: RequiredPart,
 ) -> Option<Node<'tree>> {
     let (patch, role) = component::of_role(patch, role);
-    if trainjob::parts(patch, role, pod, pointer).is_some() {
+    if trainjob::parts(patch, role, pod, pointer, trainjob::CHANGES).is_some() {
         return find_field(patch, role, pod, pointer, wanted);
     }
     if let Some(node) = beside(patch, template?, pointer) {

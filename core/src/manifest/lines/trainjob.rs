@@ -13,34 +13,19 @@ const NODE: &str = "node";
 const INITIALIZERS: [(&str, &str); 2] = [("dataset-initializer", "dataset"), ("model-initializer", "model")];
 
 /// Fields with changes to the runtime's templates, the newest first. Each version of Kubeflow Trainer has one of them.
-const CHANGES: [&str; 3] = [PATCHES, TEMPLATE_OVERRIDES, "podSpecOverrides"];
+pub(super) const CHANGES: [&str; 3] = [PATCHES, TEMPLATE_OVERRIDES, "podSpecOverrides"];
 const PATCHES: &str = "runtimePatches";
 const TEMPLATE_OVERRIDES: &str = "podTemplateOverrides";
 
-/// Returns the parts of `object` that may set `pointer`, a field of `pod` of the replicated job `role`, in order of precedence;
-/// `None` if `object` is not a `TrainJob`.
+/// Returns the newest of [`CHANGES`] in `object`: a version of Kubeflow Trainer that has it drops the others.
+pub(super) fn newest_change(object: Node<'_>) -> Option<&'static str> {
+    let spec = object.get("spec")?;
+    CHANGES.into_iter().find(|field| spec.get(field).is_some())
+}
+
+/// Returns the parts of `object` that may set `pointer`, a field of `pod` of the replicated job `role`, in order of precedence. Of
+/// [`CHANGES`], only `changes` count. `None` if `object` is not a `TrainJob`.
 pub(super) fn parts<'tree, 'pod>(
-    object: Node<'tree>,
-    role: &str,
-    pod: &'pod Value,
-    pointer: &str,
-) -> Option<Vec<Part<'tree, 'pod>>> {
-    parts_with(object, role, pod, pointer, CHANGES)
-}
-
-/// Like [`parts`], but only with the newest changes of the job: a version of Kubeflow Trainer that has them drops the others.
-pub(super) fn newest_parts<'tree, 'pod>(
-    object: Node<'tree>,
-    role: &str,
-    pod: &'pod Value,
-    pointer: &str,
-) -> Option<Vec<Part<'tree, 'pod>>> {
-    let spec = object.get("spec");
-    let newest = CHANGES.into_iter().find(|field| spec.is_some_and(|spec| spec.get(field).is_some()));
-    parts_with(object, role, pod, pointer, newest)
-}
-
-fn parts_with<'tree, 'pod>(
     object: Node<'tree>,
     role: &str,
     pod: &'pod Value,

@@ -26,10 +26,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = job::child_of(&cron, format!("{}-{ZERO_TIME}", cron.name));
     let spec = Field::root(manifest.raw).get("spec");
     let job = spec.get("jobTemplate").get("spec");
-    if !job.get("template").is_present() && spec.get("template").is_present() {
-        let (path, missing) = (spec.get("template").path().to_owned(), job.get("template").path().to_owned());
-        let problem = format!("a CronJob has no {path}: move it to {missing}");
-        return Err(RenderError::Misspelled { path, missing, problem });
+    let (template, misplaced) = (job.get("template"), spec.get("template"));
+    if !template.is_present() && misplaced.is_present() {
+        let problem = format!("a CronJob has no {}: move it to {}", misplaced.path(), template.path());
+        return Err(template.missing_beside(&misplaced, problem));
     }
     let mut role = job::role(&job, &owner, manifest.namespace)?;
     role.notes.push(format!("the Job's name ends with its scheduled time, shown as {ZERO_TIME}"));

@@ -132,11 +132,7 @@ impl Settings {
             if spec.get("completionMode").is_present() {
                 return Err(completions.missing());
             }
-            return Err(RenderError::Misspelled {
-                path: spec.get("parallelism").path().to_owned(),
-                missing: completions.path().to_owned(),
-                problem: INDEXED_BY_DEFAULT.to_owned(),
-            });
+            return Err(completions.missing_beside(&spec.get("parallelism"), INDEXED_BY_DEFAULT));
         }
         let parallelism = parallelism.unwrap_or(1);
         Ok(completions.map_or(parallelism, |completions| completions.min(parallelism)))

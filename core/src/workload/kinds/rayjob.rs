@@ -61,12 +61,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     };
     let mut roles = Vec::new();
     if selected.is_none() {
-        cluster.spec.required_object().map_err(|error| match error {
-            RenderError::Missing(missing) => {
-                RenderError::Misspelled { path: spec.path().to_owned(), missing, problem: NO_CLUSTER.to_owned() }
-            }
-            other => other,
-        })?;
+        cluster.spec.object()?.ok_or_else(|| cluster.spec.missing_beside(&spec, NO_CLUSTER))?;
         roles = cluster.roles()?;
     }
     let is_head_empty = selected.is_none() && head_containers(&cluster).is_ok_and(|containers| containers.is_empty());

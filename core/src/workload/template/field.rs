@@ -154,8 +154,12 @@ impl<'a> Field<'a> {
         let Some(found) = keys.find(|found| *found != key && nearest(found, &[key]).is_some()) else {
             return field.missing();
         };
-        let problem = format!("{owner} has no field {found}: did you mean {key}?");
-        RenderError::Misspelled { path: self.get(found).path, missing: field.path, problem }
+        field.missing_beside(&self.get(found), format!("{owner} has no field {found}: did you mean {key}?"))
+    }
+
+    /// Returns the error for an absent field for which `other` probably stands, or can: `problem` is the fix.
+    pub(in crate::workload) fn missing_beside(&self, other: &Self, problem: impl Into<String>) -> RenderError {
+        RenderError::Misspelled { path: other.path.clone(), missing: self.path.clone(), problem: problem.into() }
     }
 
     /// Returns the error for a list of containers without one called `name`: it names the container or field that is probably meant.

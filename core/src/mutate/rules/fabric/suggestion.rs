@@ -1,5 +1,7 @@
 //! Suggestion of a profile for a pod that requests or claims RDMA adapters but selects none.
 
+use std::fmt;
+
 use super::super::RuleContext;
 use super::claimed::{class_devices, suits};
 use super::claims::read_claims;
@@ -13,6 +15,13 @@ use crate::fabric::is_rdma_resource;
 /// Maximum number of profiles that are named: all built-in ones for the most common adapter, `rdma/ib`.
 const MAX_PROFILES: usize = 6;
 
+/// A profile that is available to a pod, and the containers that it applies to.
+struct Candidate<'a> {
+    name: &'a str,
+    profile: &'a Profile,
+    targets: Vec<TargetContainer<'a>>,
+}
+
 /// Returns a message with the profiles that fit the adapters that the pod requests or claims, if any: they add the same
 /// adapter, apply to the pod's accelerators, and are available in its namespace.
 pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
@@ -20,39 +29,42 @@ pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
     let is_class_of_adapters = |name: &str| view.kind_of_resource(name).is_some_and(DeviceKind::is_adapter);
     let is_adapter = |name: &str| is_rdma_resource(name) || is_class_of_adapters(name);
     if let Some((_, adapter)) = requests(context.pod).find(|(_, resource)| is_adapter(resource)) {
-        let what = || format!("requests {adapter}");
-        let with_amount = describe(context, &what(), |profile, targets| {
-            is_provider(profile, view, adapter, targets) && adds_requested_amount(profile, adapter, targets)
-        });
+        let providers = candidates(context).filter(|candidate| is_provider(candidate, view, adapter));
+        let (with_amount, others): (Vec<_>, Vec<_>) =
+            providers.partition(|candidate| adds_requested_amount(candidate, adapter));
         // The amount in the pod may be the mistake.
-        return with_amount
-            .or_else(|| describe(context, &what(), |profile, targets| is_provider(profile, view, adapter, targets)));
+        let fitting = if with_amount.is_empty() { others } else { with_amount };
+        return describe(format_args!("requests {adapter}"), &fitting);
     }
     let claims = PodClaims::new(context.pod, view, |_| false);
     let containers = || context.pod.containers();
     let mut claimed = containers().flat_map(|container| claims.devices(container).map(move |found| (container, found)));
     let is_adapter = |devices: &ClaimedDevices<'_>| devices.kind.is_some_and(DeviceKind::is_adapter);
     let (container, (_, devices)) = claimed.find(|(_, (_, devices))| !devices.is_admin && is_adapter(devices))?;
-    describe(context, &format!("claims {}", devices.class), |profile, targets| {
+    let provides = |Candidate { profile, targets, .. }: &Candidate<'_>| {
         // Adapters of a sidecar are not those of the job.
         let is_target = targets.iter().any(|target| target.container.name() == container.name());
         is_target && suits(profile, view, devices)
+    };
+    let fitting: Vec<Candidate<'_>> = candidates(context).filter(provides).collect();
+    describe(format_args!("claims {}", devices.class), &fitting)
+}
+
+/// Returns the profiles that are available to the pod and apply to it.
+fn candidates<'a>(context: &RuleContext<'a>) -> impl Iterator<Item = Candidate<'a>> {
+    let profiles = context.snapshot.config.fabric.profiles.all();
+    profiles.into_iter().filter_map(move |(name, entry)| {
+        let profile = &entry.profile;
+        if !is_available(context, profile) {
+            return None;
+        }
+        Some(Candidate { name, profile, targets: matched(context, profile)? })
     })
 }
 
-/// Returns a message with the profiles that fit. `what` describes the pod's adapters, and `provides` returns whether a
-/// profile adds them to its target containers.
-fn describe(
-    context: &RuleContext<'_>,
-    what: &str,
-    provides: impl Fn(&Profile, &[TargetContainer<'_>]) -> bool,
-) -> Option<String> {
-    let profiles = context.snapshot.config.fabric.profiles.all();
-    let fitting = profiles.into_iter().filter(|(_, entry)| {
-        is_available(context, &entry.profile)
-            && matched(context, &entry.profile).is_some_and(|targets| provides(&entry.profile, &targets))
-    });
-    let names: Vec<&str> = fitting.map(|(name, _)| name).collect();
+/// Returns a message with the profiles that fit. `what` describes the pod's adapters.
+fn describe(what: fmt::Arguments<'_>, fitting: &[Candidate<'_>]) -> Option<String> {
+    let names: Vec<&str> = fitting.iter().map(|candidate| candidate.name).collect();
     let more = names.len().saturating_sub(MAX_PROFILES);
     match &*names {
         [] => None,
@@ -77,9 +89,10 @@ fn adds(profile: &Profile, adapter: &str) -> bool {
     names.map(ResourceName::as_str).any(|name| name == adapter)
 }
 
-/// Returns true if `profile` adds `adapter`, or devices of the class that it stands for, to pods with as many accelerators as `targets`:
-/// machines whose adapters only whole nodes get have no more.
-fn is_provider(profile: &Profile, view: ClaimView<'_>, adapter: &str, targets: &[TargetContainer<'_>]) -> bool {
+/// Returns true if the profile adds `adapter`, or devices of the class that it stands for, to pods with as many accelerators as the
+/// targets: machines whose adapters only whole nodes get have no more.
+fn is_provider(candidate: &Candidate<'_>, view: ClaimView<'_>, adapter: &str) -> bool {
+    let Candidate { profile, targets, .. } = candidate;
     let total = targets.iter().map(|target| target.gpus.min()).fold(0, u64::saturating_add);
     let is_large_enough = |resource: &Resource| resource.full_node_gpus.is_none_or(|whole| total <= whole);
     resources_called(profile, adapter).all(is_large_enough)
@@ -87,8 +100,9 @@ fn is_provider(profile: &Profile, view: ClaimView<'_>, adapter: &str, targets: &
             || class_devices(view, adapter).is_some_and(|devices| suits(profile, view, &devices)))
 }
 
-/// Returns true if `profile` adds as many of `adapter` as each of `targets` requests, as far as the number is known.
-fn adds_requested_amount(profile: &Profile, adapter: &str, targets: &[TargetContainer<'_>]) -> bool {
+/// Returns true if the profile adds as many of `adapter` as each of the targets requests, as far as the number is known.
+fn adds_requested_amount(candidate: &Candidate<'_>, adapter: &str) -> bool {
+    let Candidate { profile, targets, .. } = candidate;
     resources_called(profile, adapter).all(|resource| {
         let Amount::Devices { mode, count, ratio, max } = &resource.amount else { return true };
         targets.iter().enumerate().all(|(index, target)| {
