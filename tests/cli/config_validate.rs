@@ -104,7 +104,7 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 )]
 #[case::accelerator_as_adapter(
     &["config: {fabric: {profiles: [{name: mine, transport: ib, match: {gpuResources: [nvidia.com/gpu]}, resources: [{name: nvidia.com/gpu, count: 1}]}]}}\n"], 0,
-    "is valid", "warning: profile mine: `resources` contains nvidia.com/gpu, an accelerator of `match.gpuResources`"
+    "is valid", "warning: profile mine: `resources` contains nvidia.com/gpu, an accelerator of `match.gpuResources`, of which pods request their own number: list"
 )]
 #[case::proxy_as_sidecar(
     &["config: {termination: {helpers: [{name: istio-proxy, exec: [a]}]}}\n"], 0, "is valid", "warning: termination.helpers has an entry for istio-proxy"

@@ -219,7 +219,8 @@ fn report_accelerators(configuration: &Configuration) {
             print_warning(
                 &mut stderr,
                 format_args!(
-                    "profile {name}: `resources` contains {accelerator}, an accelerator of `match.gpuResources`, of which pods                      request their own number: list adapters and huge pages only"
+                    "profile {name}: `resources` contains {accelerator}, an accelerator of `match.gpuResources`, of which pods \
+                     request their own number: list adapters and huge pages only"
                 ),
             );
         }
